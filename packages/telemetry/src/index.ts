@@ -1,0 +1,1 @@
+export type { Logger, LogMeta } from "./logger-types.ts";
