@@ -130,6 +130,9 @@ export interface MessageEntry {
 }
 export type SessionEntry = MessageEntry;
 
+/** Why a turn ended. */
+export type EndReason = "end" | "aborted" | "interrupted" | "error" | "max_turns" | "terminated" | "failed";
+
 /** Events of a commit in their stored form; the harness expands those that refer to entries or ledger records. */
 export type CommitEvent =
   | {
@@ -169,7 +172,7 @@ export type CommitEvent =
     }
   /** `entry_id` of the assistant message and of the results that this step added. */
   | { type: "turn_end"; entry_id: string | null; result_entry_ids: string[] }
-  | { type: "agent_end"; turn_id: string; messages: [] }
+  | { type: "agent_end"; turn_id: string; reason: EndReason; messages: [] }
   | { type: "input_rejected"; kind: InputKind; id: string; code: string; message: string };
 
 export interface AwaitingApproval {
@@ -290,6 +293,8 @@ export interface ApprovalBody {
   decision: "allow" | "deny" | "expired" | "aborted";
   reason: string | null;
   decided_by: string;
+  /** Fresh and random per decision: a decider whose publish had an unknown fate recognises its own. */
+  decision_id?: string;
 }
 export interface AppendBody {
   parent_id: string | null;

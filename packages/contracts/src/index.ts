@@ -1,5 +1,6 @@
 export * from "./commit.ts";
 export * from "./define.ts";
+export * from "./denial.ts";
 export * from "./digest.ts";
 export * from "./fold.ts";
 export * from "./functions/run.ts";

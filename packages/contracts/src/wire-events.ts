@@ -1,5 +1,5 @@
 // The events of the SSE stream as a client sees them (wire.md 3).
-import type { CommitEvent, TurnState, TurnStateView } from "./commit.ts";
+import type { CommitEvent, EndReason, TurnState, TurnStateView } from "./commit.ts";
 import type { AgentMessage, FunctionResult, MessageWithEntryId } from "./messages.ts";
 
 export type WireEvent =
@@ -27,7 +27,7 @@ export type WireEvent =
       duration_ms: number;
     }
   | { type: "turn_end"; message: AgentMessage | null; function_results: AgentMessage[] }
-  | { type: "agent_end"; turn_id: string; messages: [] };
+  | { type: "agent_end"; turn_id: string; reason: EndReason; messages: [] };
 
 export type BlockKind = "text" | "thinking" | "function_call";
 

@@ -14,6 +14,8 @@ export const PolicyVerdict = z.discriminatedUnion("decision", [
     rule_id: z.string(),
     rule_action: z.literal("deny"),
     matched_constraint: z.object({ field: z.string(), operator: z.string(), value: z.unknown() }).optional(),
+    /** Why, for the reader of the denial; safe to show. */
+    reason: z.string().optional(),
   }),
   z.object({ decision: z.literal("needs_approval"), reason: z.string().optional() }),
 ]);

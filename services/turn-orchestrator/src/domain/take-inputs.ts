@@ -1,0 +1,149 @@
+// Taking inputs into a draft: in order, none skipped, each exactly once (I6). Taking is not acting. Pure.
+import {
+  type AbortBody,
+  type ApprovalBody,
+  type CommitEvent,
+  type DrainBody,
+  isTerminalState,
+  type PendingInput,
+  type StartBody,
+  type StoredInput,
+  type TimerBody,
+} from "@flotilla/contracts";
+import type { Draft } from "./draft.ts";
+
+/** What the inputs of one taking ask of the running step. */
+export interface Asked {
+  abort: { reason: string | null } | null;
+  /** A start with `on_busy: interrupt` waits. */
+  isInterrupted: boolean;
+  /** Steering came while a turn is open. */
+  isSteered: boolean;
+  /** Decisions on calls of the open batch. */
+  decisions: ApprovalBody[];
+  /** Timers that fired, by name. */
+  fired: TimerBody[];
+  /** Inbox messages that came after the turn had ended: they get a turn of their own. */
+  isInboxWoken: boolean;
+  /** Inputs that changed nothing: copied to the dead letters. */
+  rejected: { input: StoredInput; code: string; message: string }[];
+}
+
+export function nothingAsked(): Asked {
+  return {
+    abort: null,
+    isInterrupted: false,
+    isSteered: false,
+    decisions: [],
+    fired: [],
+    isInboxWoken: false,
+    rejected: [],
+  };
+}
+
+export function takeInputs(draft: Draft, inputs: readonly StoredInput[]): Asked {
+  const asked = nothingAsked();
+  for (const input of inputs) {
+    if (input.seq <= draft.cursor) continue;
+    draft.cursor = input.seq;
+    takeOne(draft, asked, input);
+  }
+  return asked;
+}
+
+function takeOne(draft: Draft, asked: Asked, input: StoredInput): void {
+  const isOpen = draft.state !== null && !isTerminalState(draft.state.state);
+  switch (input.kind) {
+    case "start": {
+      if (isOpen && (input.body as StartBody).on_busy === "interrupt") asked.isInterrupted = true;
+      draft.pending.push(pendingOf(input));
+      return;
+    }
+    case "steering":
+    case "followup": {
+      if (isOpen && input.kind === "steering") asked.isSteered = true;
+      if (!isOpen && !waitsForStart(draft.pending)) asked.isInboxWoken = true;
+      draft.pending.push(pendingOf(input));
+      return;
+    }
+    case "append":
+    case "drain":
+      draft.pending.push(pendingOf(input));
+      return;
+    case "abort":
+      takeAbort(draft, asked, input as StoredInput<AbortBody>, isOpen);
+      return;
+    case "approval":
+      takeDecision(draft, asked, input as StoredInput<ApprovalBody>, isOpen);
+      return;
+    case "timer":
+      asked.fired.push(input.body as TimerBody);
+      return;
+    case "wake":
+      return;
+    case "vote":
+    case "child":
+      reject(draft, asked, input, "INVALID_INPUT", `inputs of kind ${input.kind} are not known to this version`);
+      return;
+    default:
+      input.kind satisfies never;
+  }
+}
+
+function takeAbort(draft: Draft, asked: Asked, input: StoredInput<AbortBody>, isOpen: boolean): void {
+  const target = input.body.turn_id;
+  if (isOpen && (target === null || target === draft.state?.turn_id)) {
+    asked.abort = { reason: input.body.reason };
+    return;
+  }
+  // An abort that overtook the opening of its turn waits with the start it means.
+  if (target === null && waitsForStart(draft.pending)) {
+    draft.pending.push(pendingOf(input));
+    return;
+  }
+  reject(draft, asked, input, "SESSION_IDLE", "the turn had already ended");
+}
+
+function takeDecision(draft: Draft, asked: Asked, input: StoredInput<ApprovalBody>, isOpen: boolean): void {
+  const call = isOpen
+    ? draft.state?.calls.find((candidate) => candidate.id === input.body.function_call_id)
+    : undefined;
+  if (call?.status === "awaiting" && call.args_digest === input.body.args_digest) asked.decisions.push(input.body);
+  // A revocation is the orchestrator's own: its call is settled already.
+  else if (input.body.decision === "allow" || input.body.decision === "deny")
+    reject(draft, asked, input, "APPROVAL_NOT_FOUND", "no call waits for this decision");
+}
+
+function reject(draft: Draft, asked: Asked, input: StoredInput, code: string, message: string): void {
+  const event: CommitEvent = { type: "input_rejected", kind: input.kind, id: input.id, code, message };
+  draft.events.push(event);
+  asked.rejected.push({ input, code, message });
+}
+
+function pendingOf(input: StoredInput): PendingInput {
+  return { seq: input.seq, kind: input.kind, id: input.id };
+}
+
+function waitsForStart(pending: readonly PendingInput[]): boolean {
+  return pending.some((item) => item.kind === "start");
+}
+
+/** A waiting start that interrupts what runs. */
+export function interruptWaits(
+  pending: readonly PendingInput[],
+  bodyOf: (seq: number) => StoredInput | undefined,
+): boolean {
+  return pending.some(
+    (item) => item.kind === "start" && (bodyOf(item.seq)?.body as StartBody | undefined)?.on_busy === "interrupt",
+  );
+}
+
+/** The abort that waits for the turn of `startSeq`, if one does. */
+export function waitingAbort(pending: readonly PendingInput[], startSeq: number): PendingInput | null {
+  return pending.find((item) => item.kind === "abort" && item.seq > startSeq) ?? null;
+}
+
+/** Removes what a drain names from the pending inbox messages that came before it. */
+export function applyDrain(draft: Draft, drain: PendingInput, body: DrainBody): void {
+  draft.pending = draft.pending.filter((item) => item !== drain && !(item.kind === body.name && item.seq < drain.seq));
+}

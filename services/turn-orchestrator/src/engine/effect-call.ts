@@ -1,0 +1,257 @@
+// One effectful call: sent once, attached to when it already runs, written off only with proof (I4).
+//
+// E1 A call is sent under its journalled key; the callee attaches a second request to the first execution.
+// E2 What a lost reply hides, the outcome record tells: it is read every second while the call is open.
+// E3 `unknown` needs a `running` record of a dead instance; `not started` needs our own `cancelled` record.
+import type { Bus, OutcomeRecord } from "@flotilla/bus";
+import { subjects } from "@flotilla/contracts";
+import { type ErrorBody, ensureFlotillaError, type FlotillaError } from "@flotilla/errors";
+
+export interface EffectSpec {
+  readonly key: string;
+  readonly worker: string;
+  readonly functionId: string;
+  readonly payload: unknown;
+  readonly replay: "never" | "safe" | "keyed";
+  readonly timeoutMs: number;
+  readonly attempt: number;
+  readonly epoch: number;
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly messageId: string;
+  readonly callId: string | undefined;
+  readonly workspace: string;
+  /** When the intent was committed, epoch ms. */
+  readonly intendedAt: number;
+}
+
+export type EffectResult =
+  | { readonly kind: "done"; readonly result: unknown }
+  | { readonly kind: "failed"; readonly error: ErrorBody }
+  /** It did not start and never will. */
+  | { readonly kind: "not_started"; readonly error: ErrorBody }
+  /** It was running when it was written off: it may have taken effect. */
+  | { readonly kind: "in_flight"; readonly error: ErrorBody }
+  /** Its worker died in mid-effect. */
+  | { readonly kind: "unknown" };
+
+const watchMs = 1_000;
+/** A `never` call without a record is sent again only while its record could not have expired (7 days). */
+const resendWindowMs = 6 * 24 * 3600 * 1000;
+const transportCodes = new Set([
+  "TIMEOUT",
+  "WORKER_UNAVAILABLE",
+  "BUS_UNAVAILABLE",
+  "FUNCTION_NOT_FOUND",
+  "SHUTTING_DOWN",
+]);
+
+export interface EffectDeps {
+  readonly bus: Bus;
+  readonly now: () => number;
+}
+
+/**
+ * Runs until the call's fate is known or its deadline has passed. `isResumed`: a former owner recorded the intent and may
+ * have sent it.
+ */
+export async function runEffect(
+  deps: EffectDeps,
+  spec: EffectSpec,
+  isResumed: boolean,
+  signal: AbortSignal,
+): Promise<EffectResult> {
+  const deadline = deps.now() + spec.timeoutMs;
+  let reclaim: number | undefined;
+  let mayHaveRun = isResumed;
+  for (;;) {
+    if (mayHaveRun) {
+      const known = await settledByRecord(deps, spec);
+      if (known?.kind === "dead") {
+        if (spec.replay === "never") return { kind: "unknown" };
+        reclaim = known.revision;
+      } else if (known !== null && known.kind !== "running") return known;
+      if (known === null && spec.replay === "never" && deps.now() - spec.intendedAt > resendWindowMs)
+        return writeOff(deps, spec, "the call is too old to be sent again");
+    }
+    const answer = await sendAndWatch(deps, spec, { deadline, reclaim, signal });
+    if (answer !== "resend") return answer;
+    mayHaveRun = true;
+    reclaim = undefined;
+    if (deps.now() >= deadline) return writeOff(deps, spec, `no answer within ${spec.timeoutMs} ms`);
+  }
+}
+
+/** Cancels a running execution; it answers with what it has. */
+export function cancelEffect(bus: Bus, worker: string, key: string, reason: string, epoch: number): void {
+  bus.nc.publish(subjects.cancel(worker, key), JSON.stringify({ reason, epoch }));
+}
+
+/** Makes sure that the call has no future: proof that it never started, its real result, or that it was in flight. */
+export async function writeOff(deps: EffectDeps, spec: EffectSpec, reason: string): Promise<EffectResult> {
+  const error: ErrorBody = { code: "CANCELLED", message: reason };
+  const record: OutcomeRecord = { status: "cancelled", by: deps.bus.instance, epoch: spec.epoch, at: deps.now() };
+  if ((await deps.bus.outcomes.write(spec.key, record, 0)) !== null) return { kind: "not_started", error };
+  const known = await settledByRecord(deps, spec);
+  if (known === null) return { kind: "not_started", error };
+  if (known.kind === "dead" || known.kind === "running") return { kind: "in_flight", error };
+  return known;
+}
+
+type Known = EffectResult | { readonly kind: "running" } | { readonly kind: "dead"; readonly revision: number };
+
+async function settledByRecord(deps: EffectDeps, spec: EffectSpec): Promise<Known | null> {
+  const found = await deps.bus.outcomes.read(spec.key, { fresh: true });
+  if (found === null) return null;
+  const { record, revision } = found;
+  switch (record.status) {
+    case "done":
+      return { kind: "done", result: await plain(deps.bus, record.result) };
+    case "failed":
+      return { kind: "failed", error: record.error };
+    case "cancelled":
+      return { kind: "not_started", error: { code: "CANCELLED", message: "the call was cancelled before it started" } };
+    case "running":
+      return (await isDead(deps.bus, record.worker, record.instance))
+        ? { kind: "dead", revision }
+        : { kind: "running" };
+    default:
+      return record satisfies never;
+  }
+}
+
+async function plain(bus: Bus, value: unknown): Promise<unknown> {
+  if (typeof value === "object" && value !== null && "$blob" in value)
+    return bus.blobs.getJson(value as { $blob: string; bytes: number });
+  return value;
+}
+
+/** Nobody answers for the instance twice, 250 ms apart; or three silences of 1 s and no registry key. Never the registry alone. */
+async function isDead(bus: Bus, worker: string, instance: string): Promise<boolean> {
+  let unanswered = 0;
+  let silent = 0;
+  while (unanswered < 2 && silent < 3) {
+    const answer = await pingInstance(bus, instance);
+    if (answer === "alive") return false;
+    if (answer === "nobody") {
+      unanswered += 1;
+      if (unanswered < 2) await new Promise((resolve) => setTimeout(resolve, 250));
+    } else silent += 1;
+  }
+  return unanswered >= 2 || !bus.registry.isInstanceLive(worker, instance);
+}
+
+async function pingInstance(bus: Bus, instance: string): Promise<"alive" | "nobody" | "silent"> {
+  try {
+    await bus.nc.request(subjects.instance(instance), "", { timeout: 1_000 });
+    return "alive";
+  } catch (error) {
+    const isNobody =
+      error instanceof Error &&
+      (error.name === "NoRespondersError" || error.name === "NoResponders" || /no responders/i.test(error.message));
+    return isNobody ? "nobody" : "silent";
+  }
+}
+
+interface Sending {
+  readonly deadline: number;
+  readonly reclaim: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Sends the request and watches its record; `resend` when neither the reply nor the record will come from this sending. */
+async function sendAndWatch(deps: EffectDeps, spec: EffectSpec, sending: Sending): Promise<EffectResult | "resend"> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([stop.signal, sending.signal]);
+  try {
+    return await Promise.race([send(deps, spec, sending, signal), watchRecord(deps, spec, sending.deadline, signal)]);
+  } finally {
+    stop.abort();
+  }
+}
+
+async function send(
+  deps: EffectDeps,
+  spec: EffectSpec,
+  sending: Sending,
+  signal: AbortSignal,
+): Promise<EffectResult | "resend"> {
+  try {
+    const result = await deps.bus.callId(spec.functionId, spec.payload, {
+      worker: spec.worker,
+      timeoutMs: Math.max(1, sending.deadline - deps.now()),
+      idempotencyKey: spec.key,
+      epoch: spec.epoch,
+      attempt: spec.attempt,
+      caller: spec.callId === undefined ? undefined : "agent",
+      sessionId: spec.sessionId,
+      turnId: spec.turnId,
+      messageId: spec.messageId,
+      callId: spec.callId,
+      workspace: spec.workspace,
+      reclaim: sending.reclaim,
+      signal,
+    });
+    return { kind: "done", result };
+  } catch (cause) {
+    if (signal.aborted) return new Promise(() => {});
+    const error = ensureFlotillaError(cause);
+    if (error.code === "STALE_EPOCH") throw error;
+    if (!transportCodes.has(error.code)) return { kind: "failed", error: error.toBody() };
+    return afterTransportError(deps, spec, sending.deadline, error);
+  }
+}
+
+/** The transport gave up, or the callee answered with a code of that name: the record tells which. */
+async function afterTransportError(
+  deps: EffectDeps,
+  spec: EffectSpec,
+  deadline: number,
+  error: FlotillaError,
+): Promise<EffectResult | "resend"> {
+  const known = await settledByRecord(deps, spec);
+  if (known === null) {
+    if (error.code === "SHUTTING_DOWN" && deps.now() < deadline) return "resend";
+    const off = await writeOff(deps, spec, error.message);
+    return off.kind === "not_started" ? { kind: "not_started", error: error.toBody() } : off;
+  }
+  if (known.kind === "dead") return spec.replay === "never" ? { kind: "unknown" } : "resend";
+  if (known.kind !== "running") return known;
+  if (deps.now() < deadline) return "resend";
+  cancelEffect(deps.bus, spec.worker, spec.key, "deadline", spec.epoch);
+  return { kind: "in_flight", error: error.toBody() };
+}
+
+async function watchRecord(
+  deps: EffectDeps,
+  spec: EffectSpec,
+  deadline: number,
+  signal: AbortSignal,
+): Promise<EffectResult | "resend"> {
+  let misses = 0;
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, watchMs));
+    if (signal.aborted || deps.now() >= deadline) return new Promise(() => {});
+    const known = await recordQuietly(deps, spec);
+    if (signal.aborted) return new Promise(() => {});
+    if (known === "unreadable") continue;
+    if (known === null) {
+      // The request may have died with the instance that had received it; asking again attaches if it runs after all.
+      misses += 1;
+      if (misses >= 2 && deps.bus.registry.resolve(spec.functionId)?.live === true) return "resend";
+      continue;
+    }
+    misses = 0;
+    if (known.kind === "dead") return spec.replay === "never" ? { kind: "unknown" } : "resend";
+    if (known.kind !== "running") return known;
+  }
+}
+
+async function recordQuietly(deps: EffectDeps, spec: EffectSpec): Promise<Known | null | "unreadable"> {
+  try {
+    return await settledByRecord(deps, spec);
+  } catch {
+    // The bus is away: the next look, or the resent request after the reconnect, will tell.
+    return "unreadable";
+  }
+}

@@ -1,0 +1,368 @@
+// The owner of one running session: holds its anchor, runs its steps inline, and commits them under the fence (I2, I3).
+//
+// R1 Effects start only from committed intents (I4); a refused commit ends the ownership before any further effect.
+// R2 The cursor moves only over inputs that were read from the journal in order; live notices are no more than a bell (I6).
+// R3 The anchor is acknowledged only after the idle commit; heartbeats come from a timer, never from step code.
+import type { Watch } from "@flotilla/bus";
+import {
+  applyCommit,
+  type Commit,
+  type CommitKind,
+  isTerminalState,
+  randomId,
+  type SessionView,
+  type StoredInput,
+  shardOf,
+} from "@flotilla/contracts";
+import { ensureFlotillaError, FlotillaError } from "@flotilla/errors";
+import { type Draft, draftFrom } from "../domain/draft.ts";
+import { type Asked, nothingAsked, takeInputs } from "../domain/take-inputs.ts";
+import { failTurn } from "./abort.ts";
+import { Effects } from "./effects.ts";
+import { stepIdle } from "./step-idle.ts";
+import { stepModel } from "./step-model.ts";
+import { settleWindowMs, stepTools } from "./step-tools.ts";
+import type { Decision, EngineDeps, StepContext } from "./types.ts";
+import { Wake } from "./wake.ts";
+
+/** The delivered anchor message; replaced when the server delivers it again to this process. */
+export interface AnchorHandle {
+  ack(): void;
+  nak(delayMs?: number): void;
+  working(): void;
+}
+
+export interface Ownership {
+  readonly anchorSeq: number;
+  readonly epoch: number;
+  readonly takeovers: number;
+}
+
+const heartbeatMs = 600;
+
+export class SessionRunner {
+  readonly #deps: EngineDeps;
+  readonly #view: SessionView;
+  readonly #wake = new Wake();
+  readonly #effects: Effects;
+  readonly #inputs = new Map<number, StoredInput>();
+  readonly #retryDue = new Map<string, number>();
+  readonly #resumed: ReadonlySet<string>;
+  #handle: AnchorHandle;
+  #ownership: Ownership;
+  #fetched: StoredInput[] = [];
+  #mustFetch = true;
+  #watch: Watch | null = null;
+  #isReleased = false;
+  #handover: Promise<void> | null = null;
+
+  constructor(deps: EngineDeps, view: SessionView, handle: AnchorHandle, ownership: Ownership) {
+    this.#deps = deps;
+    this.#view = view;
+    this.#handle = handle;
+    this.#ownership = ownership;
+    this.#effects = new Effects(deps.bus, deps.now, this.#wake);
+    this.#resumed = openKeys(view);
+  }
+
+  get anchorSeq(): number {
+    return this.#ownership.anchorSeq;
+  }
+
+  /** The same anchor came again to this process: only the handle changes. */
+  replaceHandle(handle: AnchorHandle): void {
+    this.#handle = handle;
+  }
+
+  /** An input was delivered or announced. */
+  notify(): void {
+    this.#mustFetch = true;
+    this.#wake.ring();
+  }
+
+  /** Another owner has the session: stop without touching the anchor or the running calls. */
+  abandon(): void {
+    this.#isReleased = true;
+    this.#effects.release();
+    this.#wake.ring();
+  }
+
+  /** Runs until the session is idle or the ownership is lost. Never rejects. */
+  async run(): Promise<void> {
+    const heartbeat = setInterval(() => this.#handle.working(), heartbeatMs);
+    try {
+      await this.#listen();
+      await this.#loop();
+    } catch (cause) {
+      await this.#afterFault(ensureFlotillaError(cause));
+    } finally {
+      clearInterval(heartbeat);
+      this.#watch?.stop();
+      this.#effects.release();
+    }
+  }
+
+  /** SIGTERM: the running calls go on, the successor attaches; a marker keeps this from counting as a crash. */
+  async handOver(): Promise<void> {
+    this.#isReleased = true;
+    this.#wake.ring();
+    this.#handover ??= this.#commitHandover();
+    await this.#handover;
+  }
+
+  async #commitHandover(): Promise<void> {
+    const draft = draftFrom(this.#view, this.#deps.now());
+    await this.#publish("run", { ...this.#commitOf(draft), handover: true }).catch((error: unknown) => {
+      this.#deps.logger.debug("the hand-over marker was not stored", { code: ensureFlotillaError(error).code });
+    });
+    this.#handle.nak();
+  }
+
+  async #listen(): Promise<void> {
+    this.#watch = this.#deps.bus.journal.watch(this.#view.session_id, (message) => {
+      if (message.kind === "input") this.notify();
+      else if (message.stored.commit.owner.epoch > this.#ownership.epoch) this.abandon();
+    });
+    await this.#watch.ready();
+  }
+
+  async #loop(): Promise<void> {
+    while (!this.#isReleased) {
+      const draft = draftFrom(this.#view, this.#deps.now());
+      const asked = await this.#take(draft);
+      const decision = await this.#step(draft, asked);
+      if (this.#isReleased) return;
+      if (decision.kind === "wait") {
+        await this.#wake.wait(decision.ms);
+        if (this.#view.state?.calls.length) await this.#settleWindow();
+        continue;
+      }
+      if (decision.kind === "idle" && (await this.#goIdle(draft))) {
+        await this.#deadLetters(asked);
+        this.#handle.ack();
+        return;
+      }
+      if (decision.kind === "commit") await this.#commitRun(draft);
+      await this.#deadLetters(asked);
+    }
+  }
+
+  /** Results that end close together are committed together, unless nothing else runs. */
+  async #settleWindow(): Promise<void> {
+    const running = (this.#view.state?.calls ?? []).filter(
+      (call) => call.status === "running" && call.key !== undefined,
+    );
+    const open = running.filter(
+      (call) => call.key !== undefined && this.#effects.has(call.key) && this.#effects.result(call.key) === null,
+    );
+    if (open.length > 0 && open.length < running.length)
+      await new Promise((resolve) => setTimeout(resolve, settleWindowMs));
+  }
+
+  /** R2: reads what the journal holds after the cursor, and takes it into the draft. */
+  async #take(draft: Draft): Promise<Asked> {
+    if (this.#mustFetch) {
+      this.#mustFetch = false;
+      this.#fetched = await this.#deps.bus.journal.readInputs(this.#view.session_id, draft.cursor);
+      for (const input of this.#fetched) this.#inputs.set(input.seq, input);
+    }
+    if (this.#fetched.length === 0) return nothingAsked();
+    return takeInputs(draft, this.#fetched);
+  }
+
+  #step(draft: Draft, asked: Asked): Promise<Decision> {
+    const context = this.#context();
+    const state = draft.state;
+    if (state === null || isTerminalState(state.state)) return stepIdle(context, draft, asked);
+    const { takeovers } = this.#ownership;
+    if (takeovers > this.#deps.config.FLOTILLA_MAX_TAKEOVERS) {
+      const message = `the turn was taken over ${takeovers} times in the same step`;
+      return failTurn(context, draft, { kind: "crash_loop", code: "TURN_CRASH_LOOP", message });
+    }
+    if (state.calls.length > 0) return stepTools(context, draft, asked);
+    return stepModel(context, draft, asked);
+  }
+
+  #context(): StepContext {
+    return {
+      deps: this.#deps,
+      view: this.#view,
+      effects: this.#effects,
+      epoch: this.#ownership.epoch,
+      inputs: this.#inputs,
+      isResumed: (key) => this.#resumed.has(key),
+      retryDue: (key, due) => {
+        const kept = this.#retryDue.get(key) ?? due();
+        this.#retryDue.set(key, kept);
+        return kept;
+      },
+      bodyOf: (seq) => this.#bodyOf(seq),
+    };
+  }
+
+  async #bodyOf(seq: number): Promise<StoredInput> {
+    const kept = this.#inputs.get(seq);
+    if (kept !== undefined) return kept;
+    const { journal } = this.#deps.bus;
+    const input = await journal.readInputAt(seq, shardOf(this.#view.session_id, journal.shards));
+    if (input === null) throw new FlotillaError("TURN_INVARIANT", `pending input ${seq} is not in the journal`);
+    this.#inputs.set(seq, input);
+    return input;
+  }
+
+  async #commitRun(draft: Draft): Promise<void> {
+    if (!(await this.#publish("run", this.#commitOf(draft)))) throw lostOwnership();
+  }
+
+  /** I6: refused when an input came meanwhile; then the same step is committed as a running one. False: carry on. */
+  async #goIdle(draft: Draft): Promise<boolean> {
+    let next = draft;
+    for (let tries = 0; tries < 5; tries++) {
+      if (hasStart(next)) break;
+      if (await this.#publish("idle", this.#commitOf(next))) return true;
+      this.#mustFetch = true;
+      const probe = structuredClone(next);
+      const asked = await this.#take(probe);
+      if (!isInert(asked) || probe.pending.length !== next.pending.length || probe.cursor === next.cursor) break;
+      next = probe;
+    }
+    await this.#commitRun(next);
+    this.#mustFetch = true;
+    return false;
+  }
+
+  #commitOf(draft: Draft): Commit {
+    const tail = this.#view.tail?.commit;
+    const { anchorSeq, epoch, takeovers } = this.#ownership;
+    return {
+      v: 1,
+      commit_id: randomId(),
+      seq_no: (tail?.seq_no ?? 0) + 1,
+      session_id: this.#view.session_id,
+      workspace: draft.state?.workspace ?? tail?.workspace ?? "default",
+      turn_id: draft.state?.turn_id ?? tail?.turn_id ?? "",
+      owner: { instance: this.#deps.bus.instance, epoch },
+      anchor: anchorSeq,
+      takeovers: draft.isSettled ? 0 : takeovers,
+      cursor: draft.cursor,
+      pending: draft.pending,
+      state: draft.state,
+      entries: draft.entries,
+      events: draft.events,
+      ledger: draft.ledger,
+      timers: draft.timers,
+      at: this.#deps.now(),
+    };
+  }
+
+  async #publish(kind: CommitKind, commit: Commit): Promise<boolean> {
+    const tailSeq = this.#view.tail?.seq ?? 0;
+    const expectation =
+      kind === "idle"
+        ? { on: "session" as const, seq: Math.max(tailSeq, commit.cursor) }
+        : { on: "commits" as const, seq: tailSeq };
+    const result = await this.#deps.bus.journal.commit(kind, commit, expectation);
+    if (result.kind === "stale") return false;
+    applyCommit(this.#view, { seq: result.seq, kind, commit });
+    this.#ownership = { ...this.#ownership, takeovers: commit.takeovers };
+    this.#forgetTaken(commit);
+    return true;
+  }
+
+  #forgetTaken(commit: Commit): void {
+    this.#fetched = this.#fetched.filter((input) => input.seq > commit.cursor);
+    const pending = new Set(commit.pending.map((item) => item.seq));
+    for (const seq of this.#inputs.keys()) if (seq <= commit.cursor && !pending.has(seq)) this.#inputs.delete(seq);
+    const open = openKeys(this.#view);
+    for (const record of commit.ledger)
+      if (record.kind === "outcome" && record.key !== null && !open.has(record.key)) this.#effects.forget(record.key);
+  }
+
+  async #deadLetters(asked: Asked): Promise<void> {
+    for (const { input, code, message } of asked.rejected) {
+      await this.#deps.ports
+        .deadLetter({
+          session_id: this.#view.session_id,
+          kind: input.kind,
+          id: input.id,
+          seq: input.seq,
+          code,
+          message,
+          body: input.body,
+          at: this.#deps.now(),
+        })
+        .catch((error: unknown) =>
+          this.#deps.logger.warn("a dead letter was not stored", { code: ensureFlotillaError(error).code }),
+        );
+    }
+  }
+
+  /** A lost ownership is normal; the bus being away leaves the anchor to its redelivery; a defect fails the turn. */
+  async #afterFault(error: FlotillaError): Promise<void> {
+    const meta = { session_id: this.#view.session_id, code: error.code, reason: error.message };
+    if (this.#isReleased) return;
+    if (error.code === "STALE_EPOCH") {
+      this.#deps.logger.debug("another owner has this session", meta);
+      return;
+    }
+    if (error.disposition === "retry") {
+      this.#deps.logger.warn("a session was given back", meta);
+      this.#handle.nak(1_000);
+      return;
+    }
+    this.#deps.logger.error("a turn failed by a defect", {
+      ...meta,
+      stack: error.cause instanceof Error ? error.cause.stack : error.stack,
+    });
+    await this.#failByDefect(error);
+  }
+
+  async #failByDefect(error: FlotillaError): Promise<void> {
+    try {
+      const draft = draftFrom(this.#view, this.#deps.now());
+      if (draft.state === null || isTerminalState(draft.state.state)) throw error;
+      await failTurn(this.#context(), draft, {
+        kind: "transition_error",
+        code: error.row.disposition === "defect" ? "INTERNAL" : error.code,
+        message: error.disposition === "defect" ? error.row.title : error.message,
+      });
+      if (await this.#goIdle(draft)) this.#handle.ack();
+      else this.#handle.nak(250);
+    } catch (cause) {
+      this.#deps.logger.error("a failed turn could not be ended", {
+        session_id: this.#view.session_id,
+        reason: ensureFlotillaError(cause).message,
+      });
+      this.#handle.nak(5_000);
+    }
+  }
+}
+
+function lostOwnership(): FlotillaError {
+  return new FlotillaError("STALE_EPOCH", "another owner has committed to this session");
+}
+
+function openKeys(view: SessionView): Set<string> {
+  const keys = new Set<string>();
+  const state = view.state;
+  if (state?.model_call != null && state.model_call.retry_at_ms === undefined) keys.add(state.model_call.key);
+  for (const call of state?.calls ?? []) if (call.status === "running" && call.key !== undefined) keys.add(call.key);
+  return keys;
+}
+
+/** Stopping with a queued start is not idle: the next commit opens its turn. */
+function hasStart(draft: Draft): boolean {
+  const isOver = draft.state === null || isTerminalState(draft.state.state);
+  return isOver && draft.pending.some((item) => item.kind === "start");
+}
+
+function isInert(asked: Asked): boolean {
+  return (
+    asked.abort === null &&
+    !asked.isInterrupted &&
+    !asked.isSteered &&
+    asked.decisions.length === 0 &&
+    asked.fired.length === 0 &&
+    !asked.isInboxWoken
+  );
+}

@@ -1,0 +1,24 @@
+// One waiter's bell: rings are remembered until the next wait.
+export class Wake {
+  #rung = false;
+  #resolve: (() => void) | null = null;
+
+  ring(): void {
+    this.#rung = true;
+    this.#resolve?.();
+  }
+
+  /** Resolves at the next ring (or at once when one is remembered), or after `timeoutMs`. */
+  async wait(timeoutMs: number): Promise<void> {
+    if (!this.#rung) {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        this.#resolve = resolve;
+        timer = setTimeout(resolve, timeoutMs);
+      });
+      clearTimeout(timer);
+      this.#resolve = null;
+    }
+    this.#rung = false;
+  }
+}

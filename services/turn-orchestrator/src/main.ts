@@ -1,0 +1,5 @@
+// Runs the turn-orchestrator in a process of its own.
+import { runMain } from "@flotilla/worker";
+import { definition } from "./worker.ts";
+
+await runMain(definition);

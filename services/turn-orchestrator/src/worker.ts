@@ -1,0 +1,45 @@
+// The turn-orchestrator as a value: its functions, its consumers, and how they are built.
+import { loadConfig } from "@flotilla/config";
+import { defineWorker, type Runtime, type Worker, type WorkerDefinition } from "@flotilla/worker";
+import { OrchestratorConfig } from "./config.ts";
+import { Deliveries } from "./engine/deliveries.ts";
+import { createPorts } from "./engine/ports.ts";
+import { Timers } from "./engine/timers.ts";
+import type { EngineDeps } from "./engine/types.ts";
+import { makeAgentTrigger } from "./functions/agent-trigger.ts";
+import { makeRunFunctions } from "./functions/run.ts";
+import { makeTurnGetState } from "./functions/turn-get-state.ts";
+
+export const definition: WorkerDefinition = { name: "turn-orchestrator", build: buildWorker };
+
+export function buildWorker(runtime: Runtime): Worker {
+  const now = () => runtime.clock.now();
+  const deps: EngineDeps = {
+    bus: runtime.bus,
+    config: loadConfig(OrchestratorConfig, runtime.env),
+    logger: runtime.logger,
+    now,
+    random: Math.random,
+    ports: createPorts(runtime.bus, now),
+  };
+  const deliveries = new Deliveries(deps);
+  const timers = new Timers(deps);
+  return defineWorker({
+    name: "turn-orchestrator",
+    version: "0.1.0",
+    functions: [...makeRunFunctions(deps), makeTurnGetState(deps), makeAgentTrigger(deps)],
+    background: [
+      {
+        name: "turns",
+        async start() {
+          await deliveries.start();
+          await timers.start();
+        },
+        async stop() {
+          timers.stop();
+          await deliveries.stop();
+        },
+      },
+    ],
+  });
+}
