@@ -1,1 +1,32 @@
+export { createBlobs } from "./blobs.ts";
+export { nearest } from "./call.ts";
+export { type ClaimCheck, createClaimCheck } from "./claim-check.ts";
+export { connectBus, parseNatsUrl } from "./connect.ts";
+export { createDeltas } from "./deltas.ts";
+export { readBatch } from "./direct-read.ts";
+export { chooseModel, type ModelDefaults } from "./door-model.ts";
+export {
+  type AbortResult,
+  acceptAbort,
+  acceptAppend,
+  acceptInbox,
+  acceptStart,
+  type DoorOptions,
+  type InboxRequest,
+  normaliseMessage,
+} from "./doors.ts";
+export { createJournal } from "./journal.ts";
+export { isPermission, isWrongSequence } from "./journal-errors.ts";
+export {
+  type Credentials,
+  generateCredentials,
+  type Login,
+  type NatsConfigOptions,
+  operatorUser,
+  renderNatsConfig,
+} from "./nats-config.ts";
+export { createOutcomes } from "./outcomes.ts";
+export { type Permissions, permissionsOf } from "./permissions.ts";
+export { isGranted, RegistryTable } from "./registry-table.ts";
+export { declaredStreams, ensureStreams, readShards, type StreamsOptions, verifyShards } from "./streams.ts";
 export type * from "./types.ts";

@@ -15,6 +15,7 @@ import type { Logger } from "@flotilla/telemetry";
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { z } from "zod";
+import type { ClaimCheck } from "./claim-check.ts";
 
 export interface BusOptions {
   /** `nats://[user:password@]host:port`, or several, comma-separated. */
@@ -27,6 +28,8 @@ export interface BusOptions {
   readonly logger: Logger;
   /** How long to wait for the first connection. @default 120000 */
   readonly connectTimeoutMs?: number | undefined;
+  /** The number of turn-step shards that is expected; another stored number is refused. */
+  readonly shards?: number | undefined;
   /** Namespace grants; merged over the defaults of contracts. */
   readonly grants?: Readonly<Record<string, readonly string[]>> | undefined;
 }
@@ -65,6 +68,7 @@ export interface Bus {
   readonly journal: Journal;
   readonly outcomes: Outcomes;
   readonly deltas: Deltas;
+  readonly claimCheck: ClaimCheck;
   /** True while the connection is up. */
   readonly connected: boolean;
   /** A real round trip to the server (for readiness): milliseconds, or throws BUS_UNAVAILABLE. */

@@ -6,6 +6,8 @@ export const Pricing = z.object({
   output_per_1m: z.number(),
   cache_read_per_1m: z.number().optional(),
   cache_write_per_1m: z.number().optional(),
+  /** Writes that live for an hour; a provider that reports them apart charges them apart. */
+  cache_write_1h_per_1m: z.number().optional(),
 });
 export const Model = z.object({
   id: z.string(),

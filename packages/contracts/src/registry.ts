@@ -43,7 +43,6 @@ export const defaultGrants: Readonly<Record<string, readonly string[]>> = {
   models: ["models-catalog", "models-*"],
   directory: ["directory", "skills-*"],
   harness: ["harness"],
-  ui: ["harness"],
   provider: ["provider-*"],
 };
 

@@ -78,6 +78,8 @@ export const subjects = {
   turnStepFilters: (shard: number): string[] => [`turn.${shard}.*.in.>`, `turn.${shard}.*.c.step`],
   turnStepCommits: (shard: number): string => `turn.${shard}.*.c.*`,
   live: (subject: string): string => `live.${subject}`,
+  /** Live notice of every commit of every session. */
+  liveCommits: "live.turn.*.*.c.*",
 
   tokens: (sessionId: string): string => `tokens.${token(sessionId, "session_id")}`,
   delta: (sessionId: string, messageId: string): string =>
@@ -94,6 +96,10 @@ export const subjects = {
   /** Cancels the call that runs under `key` at a worker. */
   cancel: (worker: string, key: string): string => `cancel.${token(worker, "worker")}.${key}`,
   cancelsOf: (worker: string): string => `cancel.${worker}.>`,
+
+  /** Discovery of the NATS micro protocol: of all services, of one by name, of one instance. */
+  service: (verb: "PING" | "INFO" | "STATS", name?: string, instance?: string): string =>
+    ["$SRV", verb, name, instance].filter((part) => part !== undefined).join("."),
 
   timer: (sessionId: string, name: string): string => `timer.${token(sessionId, "session_id")}.${token(name, "name")}`,
   fired: (sessionId: string, name: string): string => `fired.${token(sessionId, "session_id")}.${token(name, "name")}`,

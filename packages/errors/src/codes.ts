@@ -22,6 +22,7 @@ export const codes = {
   SESSION_IDLE: { disposition: "terminal", httpStatus: 409, title: "The session has no running turn", benign: true },
   SESSION_INBOX_FULL: { disposition: "retry", httpStatus: 429, title: "Too many inputs wait on this session" },
   MESSAGE_ID_CONFLICT: { disposition: "terminal", httpStatus: 409, title: "This message id was used for another body" },
+  UNSUPPORTED_MEDIA_TYPE: { disposition: "terminal", httpStatus: 415, title: "The body has the wrong media type" },
   PAYLOAD_TOO_LARGE: { disposition: "terminal", httpStatus: 413, title: "The body is too large" },
   FUNCTION_NOT_FOUND: { disposition: "terminal", httpStatus: 404, title: "No worker offers this function" },
   WORKER_UNAVAILABLE: { disposition: "retry", httpStatus: 503, title: "No worker that offers this function is live" },

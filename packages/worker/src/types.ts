@@ -54,6 +54,8 @@ export interface Worker {
   readonly background: readonly Background[];
   /** Routing priority in the registry. @default 0; a swap ships 100 */
   readonly priority: number;
+  /** How long running calls may go on after SIGTERM; `DRAIN_SECONDS` replaces it. @default 300 */
+  readonly drainSeconds: number;
 }
 
 /** What a worker is built from; created once per process and worker by `runWorkers`. */
@@ -75,5 +77,7 @@ export interface Clock {
 /** One service folder's export: how to build the worker from a runtime. `services/<name>/src/worker.ts` exports it as `definition`. */
 export interface WorkerDefinition {
   readonly name: string;
+  /** Schema of the worker's variables: checked before anything opens, so that all problems show at once (exit code 78). */
+  readonly config?: z.ZodType;
   build(runtime: Runtime): Worker | Promise<Worker>;
 }

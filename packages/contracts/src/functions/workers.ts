@@ -2,7 +2,16 @@
 import { z } from "zod";
 import { defineFunction } from "../define.ts";
 import { FunctionId, Id } from "../ids.ts";
-import { AgentMessage, ContentBlock, MessageInput } from "../messages.ts";
+import {
+  AgentMessage,
+  AssistantMessage,
+  ContentBlock,
+  CustomMessage,
+  FunctionResultMessage,
+  MessageInput,
+  StopReason,
+  UserMessage,
+} from "../messages.ts";
 import { AgentFunction, Credential, Model, ThinkingLevel } from "../models.ts";
 import { RunStartRequest } from "./run.ts";
 
@@ -201,18 +210,31 @@ export const authListProviders = defineFunction({
 });
 
 // --- providers ------------------------------------------------------------------------------------------------------
+const atAnyTime = { timestamp: z.number().default(0) };
+/** A message as a provider takes it: what no model reads may be left out by a direct caller. */
+const TranscriptMessage = z.discriminatedUnion("role", [
+  UserMessage.extend(atAnyTime),
+  AssistantMessage.extend({
+    ...atAnyTime,
+    stop_reason: StopReason.default("end"),
+    model: z.string().default(""),
+    provider: z.string().default(""),
+  }),
+  FunctionResultMessage.extend({ ...atAnyTime, details: z.unknown().optional(), is_error: z.boolean().default(false) }),
+  CustomMessage.extend(atAnyTime),
+]);
 export const ProviderRequest = z.object({
   session_id: Id.optional(),
   turn_id: Id.optional(),
   /** Id of the message that is produced; with session_id, its frames go out on `tokens.<sid>`. */
   message_id: Id.optional(),
   model: z.string(),
-  messages: z.array(AgentMessage),
+  messages: z.array(TranscriptMessage),
   tools: z.array(AgentFunction).default([]),
   system_prompt: z.string().nullish(),
   thinking_level: ThinkingLevel.nullish(),
   max_tokens: z.number().int().positive().optional(),
-  model_meta: Model.nullish(),
+  model_meta: Model.partial({ api: true, display_name: true }).nullish(),
 });
 export type ProviderRequest = z.input<typeof ProviderRequest>;
 /** `streamed`: at least one frame of text or thinking went out. A failure is a message with stop_reason `error`, not a throw. */

@@ -23,6 +23,7 @@ import { stepIdle } from "./step-idle.ts";
 import { stepModel } from "./step-model.ts";
 import { settleWindowMs, stepTools } from "./step-tools.ts";
 import type { Decision, EngineDeps, StepContext } from "./types.ts";
+import { inTurnTrace } from "./turn-trace.ts";
 import { Wake } from "./wake.ts";
 
 /** The delivered anchor message; replaced when the server delivers it again to this process. */
@@ -130,7 +131,7 @@ export class SessionRunner {
     while (!this.#isReleased) {
       const draft = draftFrom(this.#view, this.#deps.now());
       const asked = await this.#take(draft);
-      const decision = await this.#step(draft, asked);
+      const decision = await inTurnTrace(draft.state, () => this.#step(draft, asked));
       if (this.#isReleased) return;
       if (decision.kind === "wait") {
         await this.#wake.wait(decision.ms);

@@ -1,0 +1,91 @@
+// The registry of telemetry names: every metric, span and attribute of the product, with its unit and a sentence.
+
+export interface MetricRow {
+  readonly type: "counter" | "histogram" | "gauge";
+  readonly unit: string;
+  readonly description: string;
+  readonly labels: readonly string[];
+}
+
+export const metricNames = {
+  flotilla_calls_total: {
+    type: "counter",
+    unit: "calls",
+    description: "Function calls that a worker answered, by result code (OK for success).",
+    labels: ["worker", "function", "code"],
+  },
+  flotilla_call_duration_ms: {
+    type: "histogram",
+    unit: "ms",
+    description: "Time from the arrival of a call to its reply.",
+    labels: ["worker", "function"],
+  },
+  flotilla_calls_in_flight: {
+    type: "gauge",
+    unit: "calls",
+    description: "Function calls that run now.",
+    labels: ["worker"],
+  },
+  flotilla_policy_reloads_total: {
+    type: "counter",
+    unit: "files",
+    description: "Permissions files that were taken or rejected.",
+    labels: ["outcome"],
+  },
+  flotilla_policy_rules_stale: {
+    type: "gauge",
+    unit: "flag",
+    description: "1 while the newest permissions file is not usable and older rules, or none, are in force.",
+    labels: [],
+  },
+  flotilla_approval_audit_failures_total: {
+    type: "counter",
+    unit: "records",
+    description: "Decisions whose audit record could not be stored.",
+    labels: [],
+  },
+  flotilla_projected_commits_total: {
+    type: "counter",
+    unit: "commits",
+    description:
+      "Commits the projector took: applied, older than what was there, returned to the consumer, unreadable.",
+    labels: ["outcome"],
+  },
+} as const satisfies Record<string, MetricRow>;
+
+export type MetricName = keyof typeof metricNames;
+
+export const spanNames = {
+  /** Server side of one call. */
+  execute: (functionId: string): string => `execute ${functionId}`,
+  /** One HTTP request at the front door; `route` is the path with its placeholders. */
+  serve: (method: string, route: string): string => `${method} ${route}`,
+  /** Client side of one call. */
+  call: (functionId: string): string => `call ${functionId}`,
+} as const;
+
+/** Attributes of spans; the first five also travel as baggage. */
+export const attributeNames = {
+  /** The session a span works for. */
+  sessionId: "session.id",
+  /** The message that started the turn. */
+  messageId: "message.id",
+  /** The function that runs. */
+  functionId: "function.id",
+  /** The workspace of the session. */
+  workspaceId: "workspace.id",
+  /** The turn. */
+  turnId: "turn.id",
+  /** Our id of the tool call that a function call serves. */
+  callId: "function_call.id",
+  /** The worker that runs the function. */
+  worker: "flotilla.worker",
+  /** The instance of that worker. */
+  instance: "flotilla.instance",
+  /** Who called: a worker's name, `agent` or `client`. */
+  caller: "flotilla.caller",
+  /** Which attempt of the effect, from 1. */
+  attempt: "flotilla.attempt",
+  /** Result code of the call, OK for success. */
+  code: "flotilla.code",
+} as const;

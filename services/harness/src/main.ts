@@ -1,0 +1,5 @@
+// The harness as a process of its own.
+import { runMain } from "@flotilla/worker";
+import { definition } from "./worker.ts";
+
+await runMain(definition);
