@@ -89,11 +89,15 @@ export function assertValidTranscript(messages: readonly Json[]): void {
   for (const message of messages) {
     if (message.role === "function_result") {
       const expected = open.shift();
-      if (message.function_call_id !== expected) throw new Error(`result of ${message.function_call_id} where ${expected} was due`);
+      if (message.function_call_id !== expected)
+        throw new Error(`result of ${message.function_call_id} where ${expected} was due`);
       continue;
     }
     if (open.length > 0) throw new Error(`calls without a result before ${message.role}: ${open.join(", ")}`);
-    if (message.role === "assistant") open = (message.content as Json[]).filter((block) => block.type === "function_call").map((block) => String(block.id));
+    if (message.role === "assistant")
+      open = (message.content as Json[])
+        .filter((block) => block.type === "function_call")
+        .map((block) => String(block.id));
   }
   if (open.length > 0) throw new Error(`calls without a result at the end: ${open.join(", ")}`);
 }

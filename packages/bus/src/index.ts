@@ -1,7 +1,7 @@
 export { createBlobs } from "./blobs.ts";
-export { nearest } from "./call.ts";
 export { type ClaimCheck, createClaimCheck } from "./claim-check.ts";
-export { connectBus, parseNatsUrl } from "./connect.ts";
+export { connectBus } from "./connect.ts";
+export { parseNatsUrl } from "./connect-nats.ts";
 export { createDeltas } from "./deltas.ts";
 export { readBatch } from "./direct-read.ts";
 export { chooseModel, type ModelDefaults } from "./door-model.ts";
@@ -15,6 +15,7 @@ export {
   type InboxRequest,
   normaliseMessage,
 } from "./doors.ts";
+export { createEventLog, type EventLog, type LoggedRecord } from "./event-log.ts";
 export { createJournal } from "./journal.ts";
 export { isPermission, isWrongSequence } from "./journal-errors.ts";
 export {
@@ -27,6 +28,7 @@ export {
 } from "./nats-config.ts";
 export { createOutcomes } from "./outcomes.ts";
 export { type Permissions, permissionsOf } from "./permissions.ts";
-export { isGranted, RegistryTable } from "./registry-table.ts";
-export { declaredStreams, ensureStreams, readShards, type StreamsOptions, verifyShards } from "./streams.ts";
+export { type Grants, isGranted, RegistryTable } from "./registry-table.ts";
+export { declaredStreams, type StreamsOptions } from "./stream-declarations.ts";
+export { ensureStreams, readShards, verifyShards, verifyStreams } from "./streams.ts";
 export type * from "./types.ts";

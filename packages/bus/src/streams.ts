@@ -1,123 +1,47 @@
-// Every stream, consumer and bucket of the fleet, declared once; start-up refuses one that differs.
-import { bucketNames, consumerNames, streamNames, subjects } from "@flotilla/contracts";
+// Creates the fleet's streams, and refuses to run on ones that differ from their declaration.
+import { streamNames } from "@flotilla/contracts";
 import { FlotillaError } from "@flotilla/errors";
 import {
-  AckPolicy,
   type ConsumerConfig,
-  DeliverPolicy,
-  DiscardPolicy,
   type JetStreamManager,
   jetstream,
   jetstreamManager,
-  RetentionPolicy,
-  StorageType,
   type StreamConfig,
 } from "@nats-io/jetstream";
-import { Objm } from "@nats-io/obj";
-import { type NatsConnection, nanos } from "@nats-io/transport-node";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { isWrongSequence } from "./journal-errors.ts";
+import {
+  type DeclaredConsumer,
+  type DeclaredStream,
+  declaredConsumers,
+  declaredStreams,
+  type StreamsOptions,
+} from "./stream-declarations.ts";
 
-export interface StreamsOptions {
-  /** Number of turn-step streams; stored at first start, another number is refused. @default 1 */
-  readonly shards?: number;
-  /** @default 1 */
-  readonly replicas?: number;
-}
-
-type Declared = Partial<StreamConfig> & { name: string; subjects: string[] };
-const hour = 3600 * 1000;
-
-export function declaredStreams(options: StreamsOptions = {}): Declared[] {
-  const common = {
-    retention: RetentionPolicy.Limits,
-    storage: StorageType.File,
-    num_replicas: options.replicas ?? 1,
-    allow_direct: true,
-    allow_rollup_hdrs: false,
-  };
-  const keyed = { ...common, max_msgs_per_subject: 1, allow_msg_ttl: true, discard: DiscardPolicy.New };
-  const log = { ...common, discard: DiscardPolicy.Old };
-  const turnSteps = Array.from({ length: options.shards ?? 1 }, (_, shard) => ({
-    ...common,
-    name: streamNames.turnStep(shard),
-    subjects: [subjects.turnStepStream(shard)],
-    discard: DiscardPolicy.New,
-    deny_delete: true,
-    allow_msg_schedules: false,
-    allow_msg_ttl: false,
-    republish: { src: "turn.>", dest: "live.turn.>" },
-  }));
-  return [
-    ...turnSteps,
-    {
-      ...keyed,
-      discard: DiscardPolicy.Old,
-      name: streamNames.registry,
-      subjects: [subjects.registryAll],
-      republish: { src: subjects.registryAll, dest: subjects.liveRegistry },
-    },
-    { ...keyed, discard: DiscardPolicy.Old, name: streamNames.outcomes, subjects: ["$KV.OUTCOMES.>"] },
-    { ...keyed, discard: DiscardPolicy.Old, name: streamNames.settings, subjects: ["$KV.SETTINGS.>"] },
-    { ...log, name: streamNames.turnDelta, subjects: ["delta.>"], max_age: nanos(hour) },
-    { ...log, name: streamNames.timer, subjects: ["timer.>", "fired.>"], allow_msg_schedules: true, allow_rollup_hdrs: true },
-    { ...log, name: streamNames.audit, subjects: ["audit.>"] },
-    { ...log, name: streamNames.dead, subjects: ["dead.>"] },
-    { ...log, name: streamNames.demoEffects, subjects: ["demo-effects.>"] },
-    { ...log, name: streamNames.scriptedCalls, subjects: ["scripted-calls.>"] },
-  ];
-}
-
-function declaredConsumers(shards: number): { stream: string; config: Partial<ConsumerConfig> & { durable_name: string } }[] {
-  const base = { ack_policy: AckPolicy.Explicit, deliver_policy: DeliverPolicy.All, max_deliver: -1 };
-  const perShard = Array.from({ length: shards }, (_, shard) => [
-    {
-      stream: streamNames.turnStep(shard),
-      config: {
-        ...base,
-        durable_name: consumerNames.turnStep,
-        filter_subjects: subjects.turnStepFilters(shard),
-        ack_wait: nanos(2_000),
-        max_ack_pending: 50_000,
-      },
-    },
-    {
-      stream: streamNames.turnStep(shard),
-      config: {
-        ...base,
-        durable_name: consumerNames.projector,
-        filter_subject: subjects.turnStepCommits(shard),
-        ack_wait: nanos(10_000),
-        max_ack_pending: 5_000,
-      },
-    },
-  ]).flat();
-  const timer = { ...base, durable_name: consumerNames.timerFire, filter_subject: "fired.>", ack_wait: nanos(5_000), max_ack_pending: 1_000 };
-  return [...perShard, { stream: streamNames.timer, config: timer }];
-}
+const shardsSubject = "$KV.SETTINGS.turn_shards";
+const migrateCommand = "flotilla migrate-shards --to";
 
 /** Creates what is missing; refuses what differs (STREAM_MISMATCH). Needs the operator's login. Idempotent. */
 export async function ensureStreams(nc: NatsConnection, options: StreamsOptions = {}): Promise<void> {
+  const shards = options.shards ?? 1;
   const jsm = await jetstreamManager(nc, { checkAPI: false });
-  for (const declared of declaredStreams(options)) await ensureStream(jsm, declared);
-  await ensureShards(nc, options.shards ?? 1);
-  for (const { stream, config } of declaredConsumers(options.shards ?? 1)) await ensureConsumer(jsm, stream, config);
-  const objects = new Objm(jetstream(nc));
-  await objects.create(bucketNames.blob, { storage: StorageType.File, replicas: options.replicas ?? 1 });
-  await objects.create(bucketNames.request, { storage: StorageType.Memory, ttl: nanos(600_000) });
+  const declared = declaredStreams(options);
+  const settings = declared.filter((stream) => stream.name === streamNames.settings);
+  for (const stream of settings) await ensureStream(jsm, stream);
+  await storeShards(nc, shards);
+  for (const stream of declared) await ensureStream(jsm, stream);
+  for (const { stream, config } of declaredConsumers(shards)) await ensureConsumer(jsm, stream, config);
 }
 
-async function ensureStream(jsm: JetStreamManager, declared: Declared): Promise<void> {
-  const found = await infoOrNull(() => jsm.streams.info(declared.name));
-  if (found === null) {
-    await jsm.streams.add(declared);
-    return;
-  }
-  refuseDifferences(declared, found.config);
+async function ensureStream(jsm: JetStreamManager, declared: DeclaredStream): Promise<void> {
+  const found = await orNull(jsm.streams.info(declared.name));
+  if (found === null) await jsm.streams.add(declared);
+  else refuseDifferences(declared, found.config, [...checkedFields, "storage"]);
 }
 
-/** What would change who may write what, or what may be lost, must be exactly as declared. */
+/** What decides who may write what, and what may be lost, must be exactly as declared. */
 const checkedFields = [
   "retention",
-  "storage",
   "discard",
   "deny_delete",
   "allow_rollup_hdrs",
@@ -126,71 +50,120 @@ const checkedFields = [
   "allow_direct",
   "max_msgs_per_subject",
   "max_age",
-] as const;
+  "max_msgs",
+  "max_bytes",
+] as const satisfies (keyof StreamConfig)[];
 
-export function refuseDifferences(declared: Declared, actual: StreamConfig): void {
-  const wrong = checkedFields.filter((field) => normal(declared[field]) !== normal(actual[field]));
-  const isSubjectsWrong = [...declared.subjects].sort().join() !== [...actual.subjects].sort().join();
-  const isLimited = declared.name.startsWith("TURN_STEP_") && (actual.max_msgs > 0 || actual.max_bytes > 0);
-  const fields = [...wrong, ...(isSubjectsWrong ? ["subjects"] : []), ...(isLimited ? ["limits"] : [])];
-  if (fields.length === 0) return;
-  throw new FlotillaError("STREAM_MISMATCH", `stream ${declared.name} differs in ${fields.join(", ")}; see docs/architecture.md, streams`);
+function refuseDifferences(
+  declared: DeclaredStream,
+  actual: StreamConfig,
+  fields: readonly (keyof StreamConfig)[] = checkedFields,
+): void {
+  const wrong: string[] = fields.filter((field) => normal(declared[field]) !== normal(actual[field]));
+  if ([...declared.subjects].sort().join() !== [...actual.subjects].sort().join()) wrong.push("subjects");
+  if (declared.republish?.dest !== actual.republish?.dest || declared.republish?.src !== actual.republish?.src) {
+    wrong.push("republish");
+  }
+  if (wrong.length > 0) throw mismatch(`stream ${declared.name} differs in: ${wrong.join(", ")}`);
 }
 
+/** Absent, zero and -1 all mean "off" or "unlimited" in a stream's configuration. */
 function normal(value: unknown): unknown {
   return value === undefined || value === 0 || value === -1 ? false : value;
 }
 
-async function ensureConsumer(jsm: JetStreamManager, stream: string, config: Partial<ConsumerConfig> & { durable_name: string }): Promise<void> {
-  const found = await infoOrNull(() => jsm.consumers.info(stream, config.durable_name));
-  if (found === null) await jsm.consumers.add(stream, config);
-  else if (found.config.ack_wait !== config.ack_wait || found.config.max_ack_pending !== config.max_ack_pending) {
-    await jsm.consumers.update(stream, config.durable_name, config);
-  }
-}
-
-async function infoOrNull<T>(read: () => Promise<T>): Promise<T | null> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof Error && /not found/i.test(error.message)) return null;
-    throw error;
-  }
-}
-
-const shardsSubject = "$KV.SETTINGS.turn_shards";
-
-async function ensureShards(nc: NatsConnection, shards: number): Promise<void> {
-  const js = jetstream(nc);
-  const stored = await readShards(nc);
-  if (stored === null) {
-    await js.publish(shardsSubject, String(shards));
+async function ensureConsumer(jsm: JetStreamManager, stream: string, declared: DeclaredConsumer): Promise<void> {
+  const found = await orNull(jsm.consumers.info(stream, declared.durable_name));
+  if (found === null) {
+    await jsm.consumers.add(stream, declared);
     return;
   }
-  if (stored !== shards) throw shardMismatch(stored, shards);
+  for (const field of ["ack_policy", "deliver_policy"] as const) {
+    if (found.config[field] === declared[field]) continue;
+    throw mismatch(`consumer ${declared.durable_name} of stream ${stream} differs in: ${field}`);
+  }
+  if (!isUpToDate(declared, found.config)) await jsm.consumers.update(stream, declared.durable_name, declared);
 }
 
-function shardMismatch(stored: number, asked: number): FlotillaError {
-  return new FlotillaError(
-    "STREAM_MISMATCH",
-    `this journal was made with ${stored} turn-step shards, ${asked} were asked for; set TURN_SHARDS=${stored}, or move the sessions with: flotilla migrate-shards --to ${asked}`,
+function isUpToDate(declared: DeclaredConsumer, actual: ConsumerConfig): boolean {
+  const filters = actual.filter_subjects ?? (actual.filter_subject === undefined ? [] : [actual.filter_subject]);
+  return (
+    actual.ack_wait === declared.ack_wait &&
+    actual.max_ack_pending === declared.max_ack_pending &&
+    actual.max_deliver === declared.max_deliver &&
+    [...filters].sort().join() === [...(declared.filter_subjects ?? [])].sort().join()
   );
 }
 
-/** The shard number of this journal; null before the first start. */
+async function storeShards(nc: NatsConnection, shards: number): Promise<void> {
+  if (!Number.isInteger(shards) || shards < 1 || shards > 256) {
+    throw new FlotillaError("CONFIG_INVALID", "TURN_SHARDS must be a whole number from 1 to 256", {
+      field: "TURN_SHARDS",
+    });
+  }
+  try {
+    await jetstream(nc).publish(shardsSubject, String(shards), { expect: { lastSubjectSequence: 0 } });
+  } catch (error) {
+    if (!isWrongSequence(error)) throw error;
+    const stored = await readShards(nc);
+    if (stored !== shards) throw shardMismatch(stored, shards);
+  }
+}
+
+/** The shard number of this journal; null before the streams exist. */
 export async function readShards(nc: NatsConnection): Promise<number | null> {
   const jsm = await jetstreamManager(nc, { checkAPI: false });
-  const found = await jsm.direct.getMessage(streamNames.settings, { last_by_subj: shardsSubject }).catch((error: unknown) => {
-    if (error instanceof Error && /no responders|not found/i.test(error.message)) return null;
-    throw error;
-  });
+  const found = await orNull(jsm.direct.getMessage(streamNames.settings, { last_by_subj: shardsSubject }));
   return found === null ? null : Number(found.string());
 }
 
-/** For workers: the streams exist and the number of shards is the one asked for. */
+/** For workers: the shard number is the one asked for, and the journal's streams are as declared. Answers the number. */
+export async function verifyStreams(nc: NatsConnection, asked?: number): Promise<number> {
+  const shards = await verifyShards(nc, asked);
+  const jsm = await jetstreamManager(nc, { checkAPI: false });
+  const journal = declaredStreams({ shards }).filter((stream) => stream.name.startsWith("TURN_STEP_"));
+  for (const declared of journal) {
+    const found = await orNull(jsm.streams.info(declared.name));
+    if (found === null) throw missing();
+    refuseDifferences(declared, found.config);
+  }
+  return shards;
+}
+
 export async function verifyShards(nc: NatsConnection, asked: number | undefined): Promise<number> {
   const stored = await readShards(nc);
-  if (stored === null) throw new FlotillaError("STREAM_MISMATCH", "the streams do not exist yet; create them with: flotilla streams");
+  if (stored === null) throw missing();
   if (asked !== undefined && asked !== stored) throw shardMismatch(stored, asked);
   return stored;
+}
+
+/** The streams were not created yet, or the server has not loaded them yet. */
+export function isMissingStreams(error: unknown): boolean {
+  return error instanceof FlotillaError && error.code === "STREAM_MISMATCH" && error.details?.missing === true;
+}
+
+function missing(): FlotillaError {
+  const message = "the streams do not exist yet; `flotilla up` creates them";
+  return new FlotillaError("STREAM_MISMATCH", message, { details: { missing: true } });
+}
+
+function mismatch(message: string): FlotillaError {
+  return new FlotillaError("STREAM_MISMATCH", message);
+}
+
+function shardMismatch(stored: number | null, asked: number): FlotillaError {
+  return mismatch(
+    `this journal has ${stored ?? "no"} turn-step shards, ${asked} were asked for; ` +
+      `set TURN_SHARDS=${stored ?? 1}, or move the sessions with \`${migrateCommand} ${asked}\``,
+  );
+}
+
+/** 503 (no responders) on a direct get: there is no such stream, or not yet. */
+async function orNull<T>(reading: Promise<T | null>): Promise<T | null> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof Error && /not found|no responders/i.test(error.message)) return null;
+    throw error;
+  }
 }

@@ -26,7 +26,7 @@ export interface BusOptions {
   readonly worker: string;
   readonly instance: string;
   readonly logger: Logger;
-  /** How long to wait for the first connection. @default 120000 */
+  /** How long to wait for the server and its streams. @default 110000 */
   readonly connectTimeoutMs?: number | undefined;
   /** The number of turn-step shards that is expected; another stored number is refused. */
   readonly shards?: number | undefined;
@@ -68,6 +68,7 @@ export interface Bus {
   readonly journal: Journal;
   readonly outcomes: Outcomes;
   readonly deltas: Deltas;
+  /** Carries bodies too large for one message; used by whoever answers calls. */
   readonly claimCheck: ClaimCheck;
   /** True while the connection is up. */
   readonly connected: boolean;

@@ -1,7 +1,7 @@
 import { shardOf, subjects } from "@flotilla/contracts";
 import { createLogger } from "@flotilla/telemetry";
 import { type StartedNats, startNats, until } from "@flotilla/testkit";
-import { type NatsConnection, connect } from "@nats-io/transport-node";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Bus, connectBus } from "../src/index.ts";
 
@@ -9,7 +9,12 @@ let nats: StartedNats;
 const buses: Bus[] = [];
 
 async function busOf(worker: string): Promise<Bus> {
-  const bus = await connectBus({ url: nats.urlFor(worker), worker, instance: `${worker}-1`, logger: createLogger({ level: "error", name: worker }) });
+  const bus = await connectBus({
+    url: nats.urlFor(worker),
+    worker,
+    instance: `${worker}-1`,
+    logger: createLogger({ level: "error", name: worker }),
+  });
   buses.push(bus);
   return bus;
 }
@@ -17,7 +22,12 @@ async function busOf(worker: string): Promise<Bus> {
 /** Publishes with the worker's login; answers what the server said against it, or null. */
 async function refusal(worker: string, act: (nc: NatsConnection) => void): Promise<string | null> {
   const { user = "", password = "" } = nats.credentials[worker] ?? {};
-  const nc = await connect({ servers: `127.0.0.1:${nats.port}`, user, pass: password, inboxPrefix: `_INBOX_${worker}` });
+  const nc = await connect({
+    servers: `127.0.0.1:${nats.port}`,
+    user,
+    pass: password,
+    inboxPrefix: `_INBOX_${worker}`,
+  });
   let said: string | null = null;
   const watching = (async () => {
     for await (const status of nc.status()) if (status.type === "error") said = status.error.message;
@@ -62,7 +72,9 @@ describe("the bus users of the fleet", () => {
     ["a tool cannot read the journal", "demo", "live.turn.>"],
     ["a tool cannot read token streams", "demo", "tokens.>"],
   ])("%s", async (_, worker, subject) => {
-    expect(await refusal(worker, (nc) => void nc.subscribe(subject, { callback: () => {} }))).toMatch(/permissions violation/i);
+    expect(await refusal(worker, (nc) => void nc.subscribe(subject, { callback: () => {} }))).toMatch(
+      /permissions violation/i,
+    );
   });
 
   it("lets the doors do their job: the harness stores a start, the gate a decision, the orchestrator commits", async () => {
@@ -76,14 +88,28 @@ describe("the bus users of the fleet", () => {
   it("lets a worker join, serve and be called", async () => {
     const demo = await busOf("demo");
     const orchestrator = await busOf("turn-orchestrator");
-    demo.nc.subscribe("fn.demo.demo.echo", { queue: "demo", callback: (_, message) => void message.respond(message.data) });
+    demo.nc.subscribe("fn.demo.demo.echo", {
+      queue: "demo",
+      callback: (_, message) => void message.respond(message.data),
+    });
     await demo.nc.flush();
-    const fn = { id: "demo::echo", request_schema: {}, response_schema: {}, replay: "safe" as const, timeout_ms: 1000, execution: "parallel" as const, agent_visible: true, description: "" };
+    const fn = {
+      id: "demo::echo",
+      request_schema: {},
+      response_schema: {},
+      replay: "safe" as const,
+      timeout_ms: 1000,
+      execution: "parallel" as const,
+      agent_visible: true,
+      description: "",
+    };
     await demo.registry.register({ worker: "demo", version: "1.0.0", priority: 0, functions: [fn], meta: {} });
     await until(() => orchestrator.registry.resolve("demo::echo")?.live, { what: "demo is live" });
     expect(await orchestrator.callId("demo::echo", { text: "x" })).toEqual({ text: "x" });
     const large = { text: "x".repeat(5_000_000) };
-    expect(await orchestrator.callId("demo::echo", large, { timeoutMs: 10_000 }).catch((error: Error) => error.message)).toBeDefined();
+    expect(
+      await orchestrator.callId("demo::echo", large, { timeoutMs: 10_000 }).catch((error: Error) => error.message),
+    ).toBeDefined();
     expect(await orchestrator.blobs.get(await demo.blobs.put(Buffer.from("hello")))).toEqual(Buffer.from("hello"));
   });
 });

@@ -1,5 +1,5 @@
 // The commit: one message that carries everything a step changed (commit-design.md), and the records inside it.
-import type { AgentMessage, DenialEnvelope, ErrorKind, FunctionResult, Usage } from "./messages.ts";
+import type { AgentMessage, ErrorKind, FunctionResult, Usage } from "./messages.ts";
 import type { ThinkingLevel } from "./models.ts";
 import type { CommitKind, InputKind } from "./subjects.ts";
 
@@ -307,5 +307,3 @@ export interface TimerBody {
   name: string;
   due_at: number;
 }
-
-export type { AgentMessage, DenialEnvelope };

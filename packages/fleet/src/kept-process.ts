@@ -32,7 +32,7 @@ export interface KeptProcess {
 }
 
 const maxDelayMs = 10_000;
-const settledAfterMs = 5_000;
+const settledAfterMs = 1_000;
 
 export async function keepProcess(options: KeptProcessOptions): Promise<KeptProcess> {
   const { name, runDir, report } = options;
@@ -60,7 +60,7 @@ export async function keepProcess(options: KeptProcessOptions): Promise<KeptProc
       report(`${name} ended with ${describeExit(ended)}`);
       return;
     }
-    delayMs = livedMs > settledAfterMs ? 0 : Math.min(maxDelayMs, delayMs === 0 ? 100 : delayMs * 2);
+    delayMs = livedMs > settledAfterMs ? 0 : Math.min(maxDelayMs, Math.max(100, delayMs * 2));
     report(`${name} ended with ${describeExit(ended)}; starting it again`);
     restartTimer = setTimeout(() => void relaunch(), delayMs);
   }

@@ -1,5 +1,15 @@
 // The run directory of a fleet's home: pid files and addresses (wire.md 6).
-import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { FleetError } from "./fleet-error.ts";
 import { livePidOf } from "./process-identity.ts";

@@ -31,7 +31,9 @@ export interface OwnRedis {
 
 const listenTimeoutMs = 20_000;
 
-export async function startOwnNats(options: ServerOptions & { workers: readonly string[]; shards: number }): Promise<OwnNats> {
+export async function startOwnNats(
+  options: ServerOptions & { workers: readonly string[]; shards: number },
+): Promise<OwnNats> {
   const folder = join(options.home, "nats");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const credentialsFile = join(folder, "credentials.json");
@@ -40,7 +42,12 @@ export async function startOwnNats(options: ServerOptions & { workers: readonly 
   const port = await freePort();
   const config = renderNatsConfig({ port, storeDir: join(folder, "store"), credentials, shards: options.shards });
   writeFileSync(configFile, config, { mode: 0o600 });
-  const program = { name: "nats-server", minimum: [2, 12], image: "nats:2.15-alpine", args: ["-c", configFile] } as const;
+  const program = {
+    name: "nats-server",
+    minimum: [2, 12],
+    image: "nats:2.15-alpine",
+    args: ["-c", configFile],
+  } as const;
   const kept = await startServer(options, { ...program, openArgs: ["-a", "0.0.0.0"], port, folder });
   const login = credentials[operatorUser];
   return {

@@ -37,7 +37,8 @@ export async function loadDefinitions(workers: readonly string[]): Promise<Worke
   const modules = await Promise.all(workers.map((worker) => import(pathToFileURL(definitionFileOf(worker)).href)));
   return modules.map((module, index) => {
     const definition = (module as { definition?: WorkerDefinition }).definition;
-    if (definition === undefined) throw new TypeError(`${definitionFileOf(workers[index] ?? "")} exports no definition`);
+    if (definition === undefined)
+      throw new TypeError(`${definitionFileOf(workers[index] ?? "")} exports no definition`);
     return definition;
   });
 }

@@ -114,7 +114,14 @@ class SessionFrames implements FrameEmitter {
   #emit(open: OpenBlock, text: string): void {
     if (text === "") return;
     const { block, kind, offset } = open;
-    const frame: TokenFrame = { ...this.#options.identity, n: this.#count, block, kind, offset, text: text.toWellFormed() };
+    const frame: TokenFrame = {
+      ...this.#options.identity,
+      n: this.#count,
+      block,
+      kind,
+      offset,
+      text: text.toWellFormed(),
+    };
     this.#count += 1;
     open.offset += text.length;
     if (kind !== "function_call") this.streamed = true;

@@ -19,7 +19,7 @@ function number(value: string | null, factor: number): number | undefined {
 }
 
 function until(value: string | null, now: number): number | undefined {
-  if (value === null) return undefined;
+  if (value === null || /^[\d.]*$/.test(value)) return undefined;
   const at = Date.parse(value);
   return Number.isNaN(at) || at < now ? undefined : at - now;
 }

@@ -10,7 +10,9 @@ const choices = ["oneOf", "anyOf", "allOf"] as const;
  */
 export function toolSchema(parameters: Schema): Schema {
   const { $schema: _, type: __, ...rest } = parameters;
-  const variants = choices.flatMap((key) => (Array.isArray(rest[key]) ? (rest[key] as unknown[]).filter(isSchema) : []));
+  const variants = choices.flatMap((key) =>
+    Array.isArray(rest[key]) ? (rest[key] as unknown[]).filter(isSchema) : [],
+  );
   for (const key of choices) delete rest[key];
   const properties = isSchema(rest.properties) ? rest.properties : {};
   if (variants.length === 0) return { ...rest, type: "object", properties };

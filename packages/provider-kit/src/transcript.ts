@@ -130,12 +130,12 @@ function prepareAssistant(message: AssistantMessage, at: number, context: Contex
       results.push(prepareResult(wireId, block.function_id, context.results(block.id, at), options));
     }
   }
-  return { role: "assistant", content: withoutLoneThinking(content), results };
+  return { role: "assistant", content: withoutLastThinking(content), results };
 }
 
-/** Thinking without an answer behind it is the rest of a message that failed. */
-function withoutLoneThinking(content: readonly PreparedBlock[]): readonly PreparedBlock[] {
-  return content.every((block) => block.type === "thinking") ? [] : content;
+/** Thinking without an answer behind it is the rest of a message that was cut; no vendor takes it at the end. */
+function withoutLastThinking(content: readonly PreparedBlock[]): readonly PreparedBlock[] {
+  return content.slice(0, content.findLastIndex((block) => block.type !== "thinking") + 1);
 }
 
 function prepareResult(

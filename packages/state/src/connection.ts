@@ -15,6 +15,7 @@ export interface ConnectionOptions {
 
 const pulseMs = 2_000;
 const silentSocketMs = 5_000;
+const closeMs = 1_000;
 
 export interface Connection {
   readonly redis: Redis;
@@ -69,12 +70,21 @@ export function openConnection(options: ConnectionOptions): Connection {
     async close() {
       isClosing = true;
       clearInterval(pulse);
-      if (redis.status === "end") return;
-      const ended = new Promise<void>((resolve) => redis.once("end", () => resolve()));
-      redis.disconnect();
-      await ended;
+      await endOf(redis);
     },
   };
+}
+
+/** Between two attempts to connect there is nothing that could end; a socket that never ends is left to its time-out. */
+async function endOf(redis: Redis): Promise<void> {
+  if (redis.status === "end") return;
+  const hasSocket = redis.status !== "reconnecting";
+  await new Promise<void>((resolve) => {
+    redis.once("end", () => resolve());
+    redis.disconnect();
+    if (hasSocket) setTimeout(resolve, closeMs).unref();
+    else resolve();
+  });
 }
 
 /** A reply of Redis begins with its own code (`READONLY`, `OOM`, …), which is safe to show. */

@@ -76,4 +76,24 @@ describe("the Redis connection", () => {
     await until(() => ready === 1 && state.connected, { what: "redis is connected" });
     await state.close();
   });
+
+  it("closes at once in whatever state it is", async () => {
+    await using redis = await startRedis();
+    for (const moment of ["connecting", "ready", "reconnecting"] as const) {
+      const connection = openConnection({ url: redis.url, logger: silent });
+      if (moment !== "connecting") await until(() => connection.isReady, { what: "redis is connected" });
+      if (moment === "reconnecting") {
+        await redis.kill("SIGKILL");
+        await until(() => connection.redis.status === "reconnecting", {
+          what: "the client waits to connect",
+          intervalMs: 1,
+        });
+      }
+      expect(connection.redis.status).toBe(moment);
+      const start = performance.now();
+      await connection.close();
+      expect(performance.now() - start).toBeLessThan(1_000);
+    }
+    await redis.restart();
+  });
 });

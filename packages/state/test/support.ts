@@ -20,7 +20,9 @@ export async function dump(url: string): Promise<Record<string, unknown>> {
       const name = key.replace(/^flotilla:p[0-9a-f]{8}:/, "");
       if (name in result) throw new Error(`two generations hold ${name}`);
       const isSet = (await redis.type(key)) === "zset";
-      result[name] = isSet ? await redis.zrangebyscore(key, "-inf", "+inf", "WITHSCORES") : sorted(await redis.hgetall(key));
+      result[name] = isSet
+        ? await redis.zrangebyscore(key, "-inf", "+inf", "WITHSCORES")
+        : sorted(await redis.hgetall(key));
     }
     return result;
   } finally {

@@ -51,6 +51,30 @@ export const metricNames = {
       "Commits the projector took: applied, older than what was there, returned to the consumer, unreadable.",
     labels: ["outcome"],
   },
+  flotilla_sessions_running: {
+    type: "gauge",
+    unit: "sessions",
+    description: "Sessions whose anchor this orchestrator holds.",
+    labels: [],
+  },
+  flotilla_commits_total: {
+    type: "counter",
+    unit: "commits",
+    description: "Commits that were tried, by kind and whether they were stored or refused by the fence.",
+    labels: ["kind", "outcome"],
+  },
+  flotilla_takeovers_total: {
+    type: "counter",
+    unit: "sessions",
+    description: "Sessions taken over from another owner, after a crash or a planned hand-over.",
+    labels: ["cause"],
+  },
+  flotilla_turns_total: {
+    type: "counter",
+    unit: "turns",
+    description: "Turns that ended, by reason.",
+    labels: ["reason"],
+  },
 } as const satisfies Record<string, MetricRow>;
 
 export type MetricName = keyof typeof metricNames;

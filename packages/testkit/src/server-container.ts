@@ -14,7 +14,9 @@ export function startNatsContainer(
 ): Promise<TestServer> {
   const content = renderNatsConfig({ ...base, port: 4222, host: "0.0.0.0", storeDir: "/data" });
   return startContainer(natsImage, { container: 4222, host: port }, isReady, (container) =>
-    container.withCopyContentToContainer([{ content, target: "/etc/nats/nats.conf" }]).withCommand(["-c", "/etc/nats/nats.conf"]),
+    container
+      .withCopyContentToContainer([{ content, target: "/etc/nats/nats.conf" }])
+      .withCommand(["-c", "/etc/nats/nats.conf"]),
   );
 }
 

@@ -6,16 +6,16 @@ import { Counter, Gauge, Histogram, type Metric, type Registry } from "prom-clie
 const bucketsMs = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 600_000];
 
 export interface FunctionMetrics {
+  begin(): void;
   /** `code` is OK or an error code; codes of foreign workers count as FOREIGN, so that the label stays bounded. */
-  count(code: string): void;
-  observe(durationMs: number): void;
+  end(code: string, durationMs: number): void;
 }
 
 export interface CallMetrics {
   of(functionId: string): FunctionMetrics;
 }
 
-export function createCallMetrics(registry: Registry, worker: string, inFlight: () => number): CallMetrics {
+export function createCallMetrics(registry: Registry, worker: string): CallMetrics {
   const calls = once(registry, "flotilla_calls_total", (options) => new Counter(options));
   const durations = once(
     registry,
@@ -27,18 +27,20 @@ export function createCallMetrics(registry: Registry, worker: string, inFlight: 
     of(functionId) {
       const byCode = new Map<string, { inc(): void }>();
       const duration = durations.labels(worker, functionId);
+      const inFlight = running.labels(worker);
+      const counterOf = (code: string): { inc(): void } => {
+        const label = code === "OK" || isErrorCode(code) ? code : "FOREIGN";
+        const counter = byCode.get(label) ?? calls.labels(worker, functionId, label);
+        byCode.set(label, counter);
+        return counter;
+      };
       return {
-        count(code) {
-          const label = code === "OK" || isErrorCode(code) ? code : "FOREIGN";
-          let counter = byCode.get(label);
-          if (counter === undefined) {
-            counter = calls.labels(worker, functionId, label);
-            byCode.set(label, counter);
-          }
-          counter.inc();
-          running.labels(worker).set(inFlight());
+        begin: () => inFlight.inc(),
+        end(code, durationMs) {
+          inFlight.dec();
+          counterOf(code).inc();
+          duration.observe(durationMs);
         },
-        observe: (durationMs) => duration.observe(durationMs),
       };
     },
   };

@@ -49,6 +49,7 @@ export async function claimEffect(bus: Bus, execution: KeyedExecution, ours: Out
     mayBeStored = false;
     if (attempt.found === null) {
       expected = 0;
+      await backOff(tries);
       continue;
     }
     const next = await waitForTurn(bus, execution, attempt.found);

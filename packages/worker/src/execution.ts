@@ -81,7 +81,7 @@ export function resultWithin(execution: Execution, deadline: number, now: number
 export class InFlight {
   readonly #executions = new Set<Execution>();
   #requests = 0;
-  #waiting: (() => void)[] = [];
+  readonly #waiting = new Set<{ isOver: () => boolean; resolve: () => void }>();
 
   get size(): number {
     return Math.max(this.#requests, this.#executions.size);
@@ -114,12 +114,24 @@ export class InFlight {
   }
 
   whenIdle(): Promise<void> {
-    if (this.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return this.#when(() => this.size === 0);
+  }
+
+  /** Every request has its reply; handlers may still run. */
+  whenAnswered(): Promise<void> {
+    return this.#when(() => this.#requests === 0);
+  }
+
+  #when(isOver: () => boolean): Promise<void> {
+    if (isOver()) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.add({ isOver, resolve }));
   }
 
   #announce(): void {
-    if (this.size > 0) return;
-    for (const resolve of this.#waiting.splice(0)) resolve();
+    for (const entry of [...this.#waiting]) {
+      if (!entry.isOver()) continue;
+      this.#waiting.delete(entry);
+      entry.resolve();
+    }
   }
 }

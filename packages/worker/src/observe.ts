@@ -25,6 +25,7 @@ const tracer = trace.getTracer("flotilla");
 
 export function observeCall(observed: Observed, invocation: Invocation): Observation {
   const started = performance.now();
+  observed.metrics.begin();
   const span = isTracing() ? startSpan(observed, invocation) : undefined;
   return {
     context: span === undefined ? invocation.parent : trace.setSpan(invocation.parent, span),
@@ -32,8 +33,7 @@ export function observeCall(observed: Observed, invocation: Invocation): Observa
       const durationMs = performance.now() - started;
       const code = error?.code ?? "OK";
       if (span !== undefined) endSpan(span, error);
-      observed.metrics.count(code);
-      observed.metrics.observe(durationMs);
+      observed.metrics.end(code, durationMs);
       observed.stats.add(durationMs, error);
       logCall(observed, invocation, durationMs, error);
     },
@@ -77,8 +77,8 @@ function logCall(observed: Observed, invocation: Invocation, durationMs: number,
     turn_id: ids.turnId,
     call_id: ids.callId,
   };
-  if (error === undefined) return observed.logger.info("invocation", record);
-  observed.logger[levelOf(error)]("invocation", { ...record, error: errorRecord(error) });
+  if (error === undefined) observed.logger.info("invocation", record);
+  else observed.logger[levelOf(error)]("invocation", { ...record, error: errorRecord(error) });
 }
 
 function levelOf(error: FlotillaError): "debug" | "info" | "warn" | "error" {

@@ -53,8 +53,9 @@ export class RunningWorker {
   readonly #logger: Logger;
   #state: Lifecycle = { kind: "starting" };
   #isStopping = false;
+  #startup: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
-  #started: Background[] = [];
+  readonly #started: Background[] = [];
 
   constructor(setup: WorkerSetup) {
     this.#setup = setup;
@@ -81,6 +82,18 @@ export class RunningWorker {
   async start(): Promise<void> {
     const bus = await this.#connect();
     if (this.#isStopping) return bus.close();
+    this.#startup = this.#startOn(bus);
+    await this.#startup;
+  }
+
+  /** Idempotent. A worker that still starts is torn down once it has started; one that still connects is let go. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#stopped ??= Promise.allSettled([this.#startup]).then(() => this.#tearDown());
+    await this.#stopped;
+  }
+
+  async #startOn(bus: Bus): Promise<void> {
     const { definition, env, metrics, clock } = this.#setup;
     const runtime: Runtime = { bus, logger: this.#logger, metrics, env, clock };
     try {
@@ -94,18 +107,10 @@ export class RunningWorker {
       this.#logger.info("the worker is ready", { functions: worker.functions.length });
     } catch (error) {
       await this.#stopBackground();
-      await bus.close();
+      await closeWithin(bus, this.#logger);
       this.#state = { kind: "stopped" };
       throw error;
     }
-    if (this.#isStopping) await this.#tearDown();
-  }
-
-  /** Idempotent. A worker that still starts is torn down as soon as it has started. */
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    this.#stopped ??= this.#tearDown();
-    await this.#stopped;
   }
 
   async health(): Promise<WorkerHealth> {

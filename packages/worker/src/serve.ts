@@ -69,7 +69,7 @@ interface Parts {
 }
 
 function subscribeFunctions(worker: Worker, runtime: Runtime, deps: CallDeps, parts: Parts): void {
-  const metrics = createCallMetrics(runtime.metrics, worker.name, () => deps.inFlight.size);
+  const metrics = createCallMetrics(runtime.metrics, worker.name);
   for (const { contract, handle } of worker.functions) {
     const served: ServedFunction = {
       contract,
@@ -84,7 +84,9 @@ function subscribeFunctions(worker: Worker, runtime: Runtime, deps: CallDeps, pa
       },
     };
     parts.subscriptions.addFunction(subjects.call(worker.name, contract.id), worker.name, (message) => {
-      void answerCall(deps, served, message);
+      answerCall(deps, served, message).catch((error: unknown) => {
+        runtime.logger.error("a call could not be answered", { function: contract.id, error });
+      });
     });
   }
 }
@@ -134,6 +136,7 @@ async function finish(parts: { inFlight: InFlight; effects: Effects; logger: Log
   await Promise.race([idle, sleepAbortable(abortGraceMs, idle)]);
   await effects.writeOffAll(error);
   for (const execution of inFlight.executions) execution.giveUp(error);
+  await inFlight.whenAnswered();
 }
 
 /** Resolves after `ms`, or with `other`; leaves no timer behind. */

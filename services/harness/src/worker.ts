@@ -24,6 +24,8 @@ export const definition: WorkerDefinition = {
       version,
       functions: [makeTrigger(doors), makeUiSubscribe(subscriptions), makeUiUnsubscribe(subscriptions)],
       background: [pushes(subscriptions), frontDoor(runtime, config)],
+      // A stream is handed over at once: its reader comes back to another replica.
+      drainSeconds: 5,
     });
   },
 };
@@ -34,6 +36,7 @@ function pushes(subscriptions: UiSubscriptions): Background {
 
 function frontDoor(runtime: Runtime, config: HarnessConfig): Background {
   const { bus, logger } = runtime;
+  const auth = createAuthenticator(config.tokensFile, logger);
   const readiness = createReadiness(bus, { provider: config.defaults.provider, firstWorkers: config.readyWorkers });
   let server: HttpServer | null = null;
   return {
@@ -47,7 +50,7 @@ function frontDoor(runtime: Runtime, config: HarnessConfig): Background {
         sessions: createSessions(bus),
         doors: createDoors(bus, config),
         events: createEventSource(bus, config),
-        auth: createAuthenticator(config.tokensFile, logger),
+        auth,
       });
       const address = await server.app.listen({ host: config.host, port: config.port });
       logger.info("the front door is open", { address });

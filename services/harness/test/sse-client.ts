@@ -103,7 +103,11 @@ export class SseClient {
     const event = JSON.parse(data) as WireEvent;
     if (event.type !== type) throw new Error(`event ${type} carries type ${event.type}`);
     const before = this.lastId;
-    if (before !== null && event.type !== "snapshot" && comparePositions(parsePosition(before), parsePosition(id)) >= 0) {
+    if (
+      before !== null &&
+      event.type !== "snapshot" &&
+      comparePositions(parsePosition(before), parsePosition(id)) >= 0
+    ) {
       throw new Error(`id ${id} does not come after ${before}`);
     }
     if (event.type === "message_update") this.#append(event);

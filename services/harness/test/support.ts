@@ -15,11 +15,11 @@ export interface TestHarness {
   stop(): Promise<void>;
 }
 
-const silent: Logger = createLogger({ level: "silent", name: "test" });
+const logger: Logger = createLogger({ level: "error", name: "test" });
 
 export function connectAs(nats: StartedNats, worker: string): Promise<Bus> {
   const url = worker === "operator" ? nats.url : nats.urlFor(worker);
-  return connectBus({ url, worker, instance: `${worker}-test`, logger: silent });
+  return connectBus({ url, worker, instance: `${worker}-test`, logger: logger });
 }
 
 let instances = 0;
@@ -27,10 +27,10 @@ let instances = 0;
 export async function startHarness(nats: StartedNats, env: Record<string, string> = {}): Promise<TestHarness> {
   const port = await freePort();
   const instance = `harness-test-${++instances}`;
-  const bus = await connectBus({ url: nats.urlFor("harness"), worker: "harness", instance, logger: silent });
+  const bus = await connectBus({ url: nats.urlFor("harness"), worker: "harness", instance, logger: logger });
   const worker = await definition.build({
     bus,
-    logger: silent,
+    logger: logger,
     metrics: new Registry(),
     env: { FLOTILLA_PORT: String(port), ...env },
     clock: systemClock,

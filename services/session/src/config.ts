@@ -2,18 +2,13 @@
 import { type Env, loadConfig, milliseconds } from "@flotilla/config";
 import { z } from "zod";
 
-const schema = z.object({
+export const SessionConfig = z.object({
   REDIS_URL: z.string().min(1).default("redis://127.0.0.1:6379"),
   /** How long `session-tree::list` waits for the projection to catch up before it answers. */
   SESSION_LIST_WAIT_MS: milliseconds(2_000, { max: 30_000 }),
 });
-
-export interface SessionConfig {
-  readonly redisUrl: string;
-  readonly listWaitMs: number;
-}
+export type SessionConfig = z.output<typeof SessionConfig>;
 
 export function sessionConfig(env: Env): SessionConfig {
-  const parsed = loadConfig(schema, env);
-  return { redisUrl: parsed.REDIS_URL, listWaitMs: parsed.SESSION_LIST_WAIT_MS };
+  return loadConfig(SessionConfig, env);
 }

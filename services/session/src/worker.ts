@@ -3,7 +3,7 @@ import { connectState } from "@flotilla/state";
 import { type Background, defineWorker, type WorkerDefinition } from "@flotilla/worker";
 import { createProjector } from "./adapters/projector.ts";
 import { createRepair } from "./adapters/repair.ts";
-import { sessionConfig } from "./config.ts";
+import { SessionConfig, sessionConfig } from "./config.ts";
 import { inboxFunctions } from "./functions/inbox.ts";
 import { treeIndexFunctions } from "./functions/tree-index.ts";
 import { treeReadFunctions } from "./functions/tree-read.ts";
@@ -12,9 +12,10 @@ import { projectionMetrics } from "./metrics.ts";
 
 export const definition: WorkerDefinition = {
   name: "session",
+  config: SessionConfig,
   build({ bus, logger, metrics, env }) {
     const config = sessionConfig(env);
-    const state = connectState({ url: config.redisUrl, logger });
+    const state = connectState({ url: config.REDIS_URL, logger });
     const { onProjected } = projectionMetrics(metrics);
     const repair = createRepair({ bus, state, logger });
     const projector = createProjector({ bus, state, repair, logger, onProjected });
@@ -31,7 +32,7 @@ export const definition: WorkerDefinition = {
       functions: [
         ...treeWriteFunctions(bus),
         ...treeReadFunctions(bus),
-        ...treeIndexFunctions({ bus, state, projector, repair, listWaitMs: config.listWaitMs }),
+        ...treeIndexFunctions({ bus, state, projector, repair, listWaitMs: config.SESSION_LIST_WAIT_MS }),
         ...inboxFunctions(bus),
       ],
       background: [background],

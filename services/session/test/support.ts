@@ -3,7 +3,15 @@ import { type Bus, connectBus } from "@flotilla/bus";
 import type { Commit, CommitKind, FunctionContract, StoredCommit } from "@flotilla/contracts";
 import { connectState, type State } from "@flotilla/state";
 import type { Logger } from "@flotilla/telemetry";
-import { aCommit, aTurnRecord, type StartedNats, type StartedRedis, startNats, startRedis, userEntry } from "@flotilla/testkit";
+import {
+  aCommit,
+  aTurnRecord,
+  type StartedNats,
+  type StartedRedis,
+  startNats,
+  startRedis,
+  userEntry,
+} from "@flotilla/testkit";
 import type { HandlerContext, Implementation } from "@flotilla/worker";
 import { Redis } from "ioredis";
 import type { z } from "zod";
@@ -93,8 +101,16 @@ export async function writeTurn(bus: Bus, sessionId: string, at = 1_000, workspa
   const state = (over: object) =>
     aTurnRecord({ session_id: sessionId, workspace, updated_at_ms: at, usage: { cost_microusd: 250_000 }, ...over });
   await journal.commit("step", { state: null, at, workspace });
-  const entries = [userEntry(`${sessionId}-e1`, "first"), userEntry(`${sessionId}-e2`, `last of ${sessionId}`)];
-  await journal.commit("run", { state: state({ state: "assistant_streaming", entry_count: 2 }), entries, at, workspace });
+  const entries = [
+    userEntry(`${sessionId}-e1`, "first"),
+    userEntry(`${sessionId}-e2`, `last of ${sessionId}`, `${sessionId}-e1`),
+  ];
+  await journal.commit("run", {
+    state: state({ state: "assistant_streaming", entry_count: 2 }),
+    entries,
+    at,
+    workspace,
+  });
   await journal.commit("idle", { state: state({ entry_count: 2, leaf: `${sessionId}-e2` }), at, workspace });
 }
 

@@ -3,6 +3,7 @@ import { loadConfig } from "@flotilla/config";
 import { defineWorker, type Runtime, type Worker, type WorkerDefinition } from "@flotilla/worker";
 import { OrchestratorConfig } from "./config.ts";
 import { Deliveries } from "./engine/deliveries.ts";
+import { createTurnMetrics } from "./engine/metrics.ts";
 import { createPorts } from "./engine/ports.ts";
 import { Timers } from "./engine/timers.ts";
 import type { EngineDeps } from "./engine/types.ts";
@@ -21,8 +22,9 @@ export function buildWorker(runtime: Runtime): Worker {
     now,
     random: Math.random,
     ports: createPorts(runtime.bus, now),
+    metrics: createTurnMetrics(runtime.metrics, () => deliveries.running),
   };
-  const deliveries = new Deliveries(deps);
+  const deliveries: Deliveries = new Deliveries(deps);
   const timers = new Timers(deps);
   return defineWorker({
     name: "turn-orchestrator",

@@ -220,7 +220,11 @@ const TranscriptMessage = z.discriminatedUnion("role", [
     model: z.string().default(""),
     provider: z.string().default(""),
   }),
-  FunctionResultMessage.extend({ ...atAnyTime, details: z.unknown().optional(), is_error: z.boolean().default(false) }),
+  FunctionResultMessage.extend({
+    ...atAnyTime,
+    details: z.unknown().default({}),
+    is_error: z.boolean().default(false),
+  }),
   CustomMessage.extend(atAnyTime),
 ]);
 export const ProviderRequest = z.object({

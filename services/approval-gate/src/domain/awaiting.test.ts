@@ -1,14 +1,7 @@
 // Waiting calls of a session, their arguments, and the reasons of a refusal.
 import { aCommit } from "@flotilla/testkit";
 import { describe, expect, it } from "vitest";
-import {
-  aDecision,
-  anApprovalRequested,
-  anAssistantEntry,
-  aTurn,
-  digestOf,
-  stored,
-} from "../../test/builders.ts";
+import { aDecision, anApprovalRequested, anAssistantEntry, aTurn, digestOf, stored } from "../../test/builders.ts";
 import { findArguments } from "./arguments.ts";
 import { type AwaitingCall, awaitingCalls, pendingApproval } from "./awaiting.ts";
 import { alreadyDecided } from "./refusal.ts";
@@ -23,7 +16,9 @@ describe("awaitingCalls", () => {
   it("finds none in an unknown, an empty and a finished session", () => {
     expect(awaitingCalls(null)).toEqual([]);
     expect(awaitingCalls(stored(1, aCommit({ session_id: "s1", seq_no: 1, state: null })))).toEqual([]);
-    expect(awaitingCalls(stored(1, aCommit({ session_id: "s1", seq_no: 1, state: aTurn("s1", [], "stopped") })))).toEqual([]);
+    expect(
+      awaitingCalls(stored(1, aCommit({ session_id: "s1", seq_no: 1, state: aTurn("s1", [], "stopped") }))),
+    ).toEqual([]);
   });
 
   it("finds the waiting calls of a batch whose siblings still run", () => {
@@ -45,7 +40,12 @@ describe("findArguments", () => {
     const changedByHook = { id: "c1", args: { order: "A1", amount: 3 } };
     const commit = stored(
       5,
-      aCommit({ session_id: "s1", seq_no: 2, entries: [anAssistantEntry([asked])], events: [anApprovalRequested(changedByHook)] }),
+      aCommit({
+        session_id: "s1",
+        seq_no: 2,
+        entries: [anAssistantEntry([asked])],
+        events: [anApprovalRequested(changedByHook)],
+      }),
     );
     const call = onlyCall(stored(9, aCommit({ session_id: "s1", seq_no: 3, state: aTurn("s1", [changedByHook]) })));
     expect(findArguments([commit, parked], call)).toEqual({ args: { order: "A1", amount: 3 } });
@@ -60,7 +60,12 @@ describe("findArguments", () => {
     const other = { id: "c1", args: { order: "A1", amount: 5_000 } };
     const commit = stored(
       5,
-      aCommit({ session_id: "s1", seq_no: 2, entries: [anAssistantEntry([other])], events: [anApprovalRequested(other)] }),
+      aCommit({
+        session_id: "s1",
+        seq_no: 2,
+        entries: [anAssistantEntry([other])],
+        events: [anApprovalRequested(other)],
+      }),
     );
     expect(findArguments([commit, parked], onlyCall(parked))).toBeNull();
   });
@@ -78,7 +83,12 @@ it("shows a pending approval with its reason only when there is one", () => {
     expires_at: 8,
   };
   const at = (reason?: string) =>
-    onlyCall(stored(1, aCommit({ session_id: "s1", seq_no: 1, state: aTurn("s1", [{ ...asked, ...(reason ? { reason } : {}) }]) })));
+    onlyCall(
+      stored(
+        1,
+        aCommit({ session_id: "s1", seq_no: 1, state: aTurn("s1", [{ ...asked, ...(reason ? { reason } : {}) }]) }),
+      ),
+    );
   expect(pendingApproval("s1", at(), { order: "c1" })).toEqual(base);
   expect(pendingApproval("s1", at("moves money"), { order: "c1" })).toEqual({ ...base, reason: "moves money" });
 });

@@ -1,6 +1,6 @@
 // The tokens file, read again when it changes; a change that does not parse keeps the last good one.
 import { readFileSync, statSync } from "node:fs";
-import { ensureFlotillaError } from "@flotilla/errors";
+import { ensureFlotillaError, FlotillaError, isFlotillaError } from "@flotilla/errors";
 import type { Logger } from "@flotilla/telemetry";
 import { anyone, authenticate, type Identity, parseTokens, type TokenRow } from "../domain/tokens.ts";
 
@@ -15,8 +15,7 @@ const checkEveryMs = 500;
 
 export function createAuthenticator(path: string | undefined, logger: Logger, now = Date.now): Authenticator {
   if (path === undefined) return { isOpen: true, identify: () => anyone };
-  let rows: readonly TokenRow[] = parseTokens(readFileSync(path, "utf8"));
-  let stamp = stampOf(path);
+  let { rows, stamp } = firstRead(path);
   let checkedAt = now();
   const refresh = (): void => {
     if (now() - checkedAt < checkEveryMs) return;
@@ -40,6 +39,16 @@ export function createAuthenticator(path: string | undefined, logger: Logger, no
       return authenticate(authorization, rows);
     },
   };
+}
+
+function firstRead(path: string): { rows: readonly TokenRow[]; stamp: string } {
+  try {
+    const stamp = stampOf(path);
+    return { rows: parseTokens(readFileSync(path, "utf8")), stamp };
+  } catch (cause) {
+    if (isFlotillaError(cause)) throw cause;
+    throw new FlotillaError("CONFIG_INVALID", "FLOTILLA_TOKENS_FILE: the file cannot be read", { cause });
+  }
 }
 
 /** A mounted secret is swapped by renaming a link: the inode tells where the time does not. */

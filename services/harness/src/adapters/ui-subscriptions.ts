@@ -15,6 +15,8 @@ const unansweredLimit = 5;
 const waitingLimit = 2_000;
 /** A session whose turn has ended this long is only watched for its next commit. */
 const idleMs = 30_000;
+/** An event index that no commit reaches. */
+const afterAllEvents = 999_999_999;
 
 interface Push extends SentEvent {
   readonly session_id: string;
@@ -59,7 +61,7 @@ export class UiSubscriptions {
     } else {
       browser.sessions.add(sessionId);
       const tail = await this.#bus.journal.tail(sessionId, { fresh: true });
-      this.#watch(sessionId, tail?.seq ?? 0, false);
+      this.#watch(sessionId, tail?.seq ?? 0);
     }
     return this.#browsers.size;
   }
@@ -84,17 +86,15 @@ export class UiSubscriptions {
       callback: (error, message) => {
         const parsed = error === null ? parseTurnSubject(message.subject) : null;
         const seq = Number(message.headers?.get("Nats-Sequence"));
-        if (parsed !== null && seq > 0) this.#watch(parsed.sessionId, seq - 1, true);
+        if (parsed !== null && seq > 0) this.#watch(parsed.sessionId, seq - 1);
       },
     });
   }
 
-  /** From the position after `seq`: what came before is read over HTTP. */
-  #watch(sessionId: string, seq: number, isNews: boolean): void {
+  /** Pushes what comes after `seq`: what was before is read over HTTP. */
+  #watch(sessionId: string, seq: number): void {
     if (this.#watched.has(sessionId)) return;
-    const from = { seq, index: Number.MAX_SAFE_INTEGER, text: null };
-    // News of a session that is not watched yet: its commit is the first to push.
-    const position = isNews ? { ...from, index: 0 } : from;
+    const position = { seq, index: afterAllEvents, text: null };
     const sink: Sink = {
       send: async (sent) => this.#deliver(sessionId, sent),
       fail: () => this.#forget(sessionId),

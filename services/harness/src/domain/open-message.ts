@@ -47,9 +47,9 @@ export class OpenMessage {
     return this.#block === beforeAll ? null : { messageId: this.id, block: this.#block, offset: this.#offset };
   }
 
-  /** Whether live frames were missed, so that only the stored ones can complete it. */
-  get hasMissed(): boolean {
-    return this.#hasMissed;
+  /** Whether every live frame from the first on has come; otherwise only the stored ones can complete call blocks. */
+  get isFollowed(): boolean {
+    return this.#lastLive !== null && !this.#hasMissed;
   }
 
   get isHolding(): boolean {

@@ -73,7 +73,7 @@ export class SessionStream {
       if (event.type !== "message_complete") return [];
       const message = stored.commit.entries.find((entry) => entry.id === event.entry_id)?.message;
       const hasCalls = message?.role === "assistant" && message.content.some((block) => block.type === "function_call");
-      const isKnown = this.#open?.id === event.message_id && !this.#open.hasMissed;
+      const isKnown = this.#open?.id === event.message_id && this.#open.isFollowed;
       return hasCalls && !isKnown ? [event.message_id] : [];
     });
     return { entries, deltas };

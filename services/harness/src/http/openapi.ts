@@ -4,6 +4,10 @@ import { Problem, problemType } from "../domain/problem.ts";
 import type { Route } from "./route.ts";
 
 type Json = Record<string, unknown>;
+type Schemas = Pick<Route, "responses" | "body">;
+
+/** Carries the schema of problem documents, which no route names. */
+const problemRoute: Schemas = { responses: { 400: { description: "", schema: Problem } }, body: null };
 
 export function openapiOf(routes: readonly Route[], version: string): Json {
   const paths: Record<string, Json> = {};
@@ -21,7 +25,7 @@ export function openapiOf(routes: readonly Route[], version: string): Json {
     },
     paths,
     components: {
-      schemas: { Problem: schemaOf(Problem, "output") },
+      schemas: { ...namedSchemas(routes), ...namedSchemas([problemRoute]) },
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
     },
     security: [{}, { token: [] }],
@@ -84,13 +88,43 @@ function fields(schema: z.ZodType | null, place: "path" | "query"): Json[] {
   }));
 }
 
+/** JSON Schema of one place; named schemas stand once among the components. */
 function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
-  // `reused: inline` keeps each schema whole: references would point into the schema, not into the document.
-  const {
-    $schema: _,
-    $defs,
-    id: __,
-    ...rest
-  } = z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" });
-  return $defs === undefined ? (rest as Json) : ({ ...rest, $defs } as Json);
+  const { $schema: _, $defs: __, id: ___, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  return withComponentRefs(rest) as Json;
+}
+
+/** The named schemas of a list of routes, by their `id`. */
+function namedSchemas(routes: readonly Schemas[]): Json {
+  const named: Json = {};
+  for (const route of routes) {
+    const outputs = Object.values(route.responses).flatMap(({ schema }) => (schema === undefined ? [] : [schema]));
+    const inputs = route.body === null ? [] : [route.body];
+    for (const [schema, io] of [
+      ...outputs.map((output) => [output, "output"] as const),
+      ...inputs.map((input) => [input, "input"] as const),
+    ]) {
+      const { $defs = {} } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+      for (const [name, definition] of Object.entries($defs)) named[name] = withComponentRefs(withoutId(definition));
+    }
+  }
+  return named;
+}
+
+function withoutId(definition: object): object {
+  const { id: _, ...rest } = definition as { id?: unknown };
+  return rest;
+}
+
+/** zod refers into its own document; here the definitions live under `components`. */
+function withComponentRefs(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withComponentRefs);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) =>
+      key === "$ref" && typeof item === "string"
+        ? [key, item.replace("#/$defs/", "#/components/schemas/")]
+        : [key, withComponentRefs(item)],
+    ),
+  );
 }

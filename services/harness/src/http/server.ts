@@ -32,6 +32,7 @@ const paramFields: Readonly<Record<string, string>> = { sid: "session_id" };
 export function buildServer(deps: HttpDeps): HttpServer {
   const app = Fastify({
     bodyLimit: deps.config.bodyLimitBytes,
+    exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 8_192, ignoreTrailingSlash: true },
     forceCloseConnections: true,
     // Its own answers to bad requests are not problem documents; ours are set below.
@@ -148,7 +149,8 @@ function sendError(deps: HttpDeps, reply: FastifyReply, thrown: unknown): void {
   reply.code(problem.status).header("content-type", problemType);
   if (error.retryAfterMs !== undefined) reply.header("retry-after", String(Math.ceil(error.retryAfterMs / 1000)));
   if (error.code === "UNAUTHENTICATED") reply.header("www-authenticate", "Bearer");
-  void reply.send(JSON.stringify(problem));
+  // As bytes: fastify would add a charset, which JSON types do not have.
+  void reply.send(Buffer.from(JSON.stringify(problem)));
 }
 
 /** Fastify's own refusals in our codes. */

@@ -3,7 +3,7 @@ import type { Background, Clock } from "@flotilla/worker";
 import type { RulesSource } from "./rules-source.ts";
 
 /** A change counts once it was seen twice: in force within 2 s, with room for a busy machine. */
-const pollMs = 400;
+const pollMs = 300;
 
 export function watchRules(source: RulesSource, clock: Clock): Background {
   const stopping = new AbortController();

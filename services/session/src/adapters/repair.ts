@@ -21,14 +21,17 @@ export interface Rebuilt {
   commits: number;
 }
 
-const lockTtlMs = 15_000;
-const lockRenewMs = 4_000;
+/** How long a repair that died keeps others away. */
+const lockTtlMs = 5_000;
+const lockRenewMs = 1_000;
 const attempts = 5;
 
 export interface Repair {
   /** Null while another replica repairs. */
   rebuild(options: { dropCurrent: boolean; signal: AbortSignal }): Promise<Rebuilt | null>;
   catchUp(status: ProjectionStatus, signal: AbortSignal): Promise<boolean>;
+  /** Applies these commits now, whoever else holds them: for a reader that cannot wait for a dead replica's share. */
+  fill(range: { shard: number; fromSeq: number; toSeq: number; signal: AbortSignal }): Promise<void>;
 }
 
 export function createRepair(deps: RepairDeps): Repair {
@@ -53,6 +56,9 @@ export function createRepair(deps: RepairDeps): Repair {
         return projection.confirm(status.runId, through);
       });
       return confirmed === true;
+    },
+    async fill(range) {
+      await replay(deps, { ...range, generation: "" });
     },
   };
 }

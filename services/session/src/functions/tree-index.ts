@@ -22,7 +22,7 @@ export function treeIndexFunctions(deps: TreeIndexDeps): Implementation[] {
   const { bus, state, projector, repair, listWaitMs } = deps;
   return [
     implement(sessionList, async (_, query) => {
-      await untilCaughtUp({ bus, projector, waitMs: listWaitMs });
+      await untilCaughtUp({ bus, projector, repair, waitMs: listWaitMs });
       const { sessions, total } = await state.listSessions(query);
       return { sessions: sessions.map((row) => ({ ...row })), total };
     }),

@@ -1,8 +1,15 @@
 // Ending a turn early: abort, interrupt, crash loop. Everything open is cancelled, written off with proof, and given a result (I5, I14).
-import type { AssistantMessage, CallRecord, EndReason, OpenModelCall, TurnError } from "@flotilla/contracts";
+import {
+  type AssistantMessage,
+  type CallRecord,
+  type EndReason,
+  type OpenModelCall,
+  resultEntryId,
+  type TurnError,
+} from "@flotilla/contracts";
 import { closeBatch, settleCall } from "../domain/batch.ts";
 import { addEntry, callsWith, type Draft, moveTo, turnOf } from "../domain/draft.ts";
-import { endStep, finishTurn } from "../domain/finish.ts";
+import { addNotice, endStep, finishTurn } from "../domain/finish.ts";
 import { abortedBeforeStart, abortedInFlight } from "../domain/results.ts";
 import { charge, estimatedUsage, pricedUsage, withUsage } from "../domain/usage.ts";
 import type { EffectResult } from "./effect-call.ts";
@@ -20,7 +27,15 @@ export async function abortTurn(context: StepContext, draft: Draft, reason: stri
 /** I4: a turn that keeps killing its owners stops here instead of being paid for again. */
 export async function failTurn(context: StepContext, draft: Draft, error: TurnError): Promise<Decision> {
   await endOpenWork(context, draft, error.code);
-  return endEarly(draft, "failed", error);
+  const turn = turnOf(draft);
+  const resultIds = turn.calls.map((call) => resultEntryId(call.id));
+  const text = `The turn failed: ${error.message}`;
+  addNotice(draft, `${turn.turn_id}-failed`, text, {
+    stop_reason: "error",
+    error_kind: "permanent",
+    error_message: error.message,
+  });
+  return endEarly(draft, "failed", error, resultIds);
 }
 
 /** The running model call is cut and its turn ends; the message that interrupted is answered by a turn of its own. */
@@ -29,11 +44,10 @@ export async function interruptModelCall(context: StepContext, draft: Draft): Pr
   return endEarly(draft, "interrupted", null);
 }
 
-function endEarly(draft: Draft, reason: EndReason, error: TurnError | null): Decision {
-  const turn = turnOf(draft);
-  const resultIds = turn.calls.map((call) => `fr-${call.id}`);
+function endEarly(draft: Draft, reason: EndReason, error: TurnError | null, resultIds?: string[]): Decision {
+  const ids = resultIds ?? turnOf(draft).calls.map((call) => resultEntryId(call.id));
   moveTo(draft, "steering_check");
-  endStep(draft, resultIds);
+  endStep(draft, ids);
   finishTurn(draft, reason, error);
   return { kind: "idle" };
 }

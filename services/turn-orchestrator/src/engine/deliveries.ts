@@ -180,7 +180,9 @@ export class Deliveries {
       at: this.#deps.now(),
     };
     const result = await this.#deps.bus.journal.commit("run", commit, { on: "commits", seq: tail.seq });
+    this.#deps.metrics.committed("run", commit, result.kind === "stored");
     if (result.kind === "stale") return message.nak(100);
+    this.#deps.metrics.takenOver(handover === true ? "handover" : "crash");
     applyCommit(view, { seq: result.seq, kind: "run", commit });
     this.#own(view, message, { anchorSeq: message.seq, epoch, takeovers });
   }

@@ -5,7 +5,7 @@
 // E3 `unknown` needs a `running` record of a dead instance; `not started` needs our own `cancelled` record.
 import type { Bus, OutcomeRecord } from "@flotilla/bus";
 import { subjects } from "@flotilla/contracts";
-import { type ErrorBody, ensureFlotillaError, type FlotillaError } from "@flotilla/errors";
+import { type ErrorBody, ensureFlotillaError, type FlotillaError, isFlotillaError } from "@flotilla/errors";
 
 export interface EffectSpec {
   readonly key: string;
@@ -44,6 +44,8 @@ const transportCodes = new Set([
   "BUS_UNAVAILABLE",
   "FUNCTION_NOT_FOUND",
   "SHUTTING_DOWN",
+  // The callee found the record of a dead instance; whether it may run again is decided here.
+  "OUTCOME_UNKNOWN",
 ]);
 
 export interface EffectDeps {
@@ -91,16 +93,38 @@ export function cancelEffect(bus: Bus, worker: string, key: string, reason: stri
 export async function writeOff(deps: EffectDeps, spec: EffectSpec, reason: string): Promise<EffectResult> {
   const error: ErrorBody = { code: "CANCELLED", message: reason };
   const record: OutcomeRecord = { status: "cancelled", by: deps.bus.instance, epoch: spec.epoch, at: deps.now() };
-  if ((await deps.bus.outcomes.write(spec.key, record, 0)) !== null) return { kind: "not_started", error };
+  // An unknown fate of this write is told by the record that is read next.
+  const revision = await patiently(deps, () => deps.bus.outcomes.write(spec.key, record, 0));
+  if (revision !== null) return { kind: "not_started", error };
   const known = await settledByRecord(deps, spec);
   if (known === null) return { kind: "not_started", error };
   if (known.kind === "dead" || known.kind === "running") return { kind: "in_flight", error };
   return known;
 }
 
+const patienceMs = 120_000;
+
+/** While the bus is away nobody can tell the fate of a call: ask again until it is back. */
+async function patiently<T>(deps: EffectDeps, ask: () => Promise<T>): Promise<T> {
+  const giveUpAt = deps.now() + patienceMs;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      const isPermanent = isFlotillaError(error) && error.disposition !== "retry";
+      if (isPermanent || deps.bus.nc.isClosed() || deps.now() > giveUpAt) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+}
+
 type Known = EffectResult | { readonly kind: "running" } | { readonly kind: "dead"; readonly revision: number };
 
-async function settledByRecord(deps: EffectDeps, spec: EffectSpec): Promise<Known | null> {
+function settledByRecord(deps: EffectDeps, spec: EffectSpec): Promise<Known | null> {
+  return patiently(deps, () => readRecord(deps, spec));
+}
+
+async function readRecord(deps: EffectDeps, spec: EffectSpec): Promise<Known | null> {
   const found = await deps.bus.outcomes.read(spec.key, { fresh: true });
   if (found === null) return null;
   const { record, revision } = found;
@@ -232,9 +256,8 @@ async function watchRecord(
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, watchMs));
     if (signal.aborted || deps.now() >= deadline) return new Promise(() => {});
-    const known = await recordQuietly(deps, spec);
+    const known = await settledByRecord(deps, spec);
     if (signal.aborted) return new Promise(() => {});
-    if (known === "unreadable") continue;
     if (known === null) {
       // The request may have died with the instance that had received it; asking again attaches if it runs after all.
       misses += 1;
@@ -244,14 +267,5 @@ async function watchRecord(
     misses = 0;
     if (known.kind === "dead") return spec.replay === "never" ? { kind: "unknown" } : "resend";
     if (known.kind !== "running") return known;
-  }
-}
-
-async function recordQuietly(deps: EffectDeps, spec: EffectSpec): Promise<Known | null | "unreadable"> {
-  try {
-    return await settledByRecord(deps, spec);
-  } catch {
-    // The bus is away: the next look, or the resent request after the reconnect, will tell.
-    return "unreadable";
   }
 }

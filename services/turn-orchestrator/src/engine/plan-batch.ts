@@ -96,9 +96,12 @@ function applyPlan(context: StepContext, draft: Draft, call: PlannedCall, record
     function_id: call.functionId,
     args: call.args,
   });
-  if (plan.kind === "settled") return settleCall(draft, record, plan.settled);
-  if (plan.verdict.decision === "needs_approval") return requestApproval(draft, record, call.args, plan.verdict.reason);
-  release(context, draft, record);
+  if (plan.kind === "settled") {
+    settleCall(draft, record, plan.settled);
+    return;
+  }
+  if (plan.verdict.decision === "needs_approval") requestApproval(draft, record, call.args, plan.verdict.reason);
+  else release(context, draft, record);
 }
 
 function requestApproval(draft: Draft, record: CallRecord, args: unknown, reason: string | undefined): void {
@@ -123,7 +126,10 @@ function requestApproval(draft: Draft, record: CallRecord, args: unknown, reason
 /** An allowed call: its intent now, unless it is sequential and has to wait for its turn. */
 export function release(context: StepContext, draft: Draft, record: CallRecord): void {
   const route = context.deps.bus.registry.resolve(record.function_id);
-  if (route === null) return settleCall(draft, record, functionNotFound(record.function_id));
+  if (route === null) {
+    settleCall(draft, record, functionNotFound(record.function_id));
+    return;
+  }
   record.execution = route.fn.execution;
   if (route.fn.execution === "sequential") record.status = "ready";
   else intendCall(draft, record, route);

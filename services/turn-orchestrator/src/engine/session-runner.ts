@@ -22,8 +22,8 @@ import { Effects } from "./effects.ts";
 import { stepIdle } from "./step-idle.ts";
 import { stepModel } from "./step-model.ts";
 import { settleWindowMs, stepTools } from "./step-tools.ts";
-import type { Decision, EngineDeps, StepContext } from "./types.ts";
 import { inTurnTrace } from "./turn-trace.ts";
+import type { Decision, EngineDeps, StepContext } from "./types.ts";
 import { Wake } from "./wake.ts";
 
 /** The delivered anchor message; replaced when the server delivers it again to this process. */
@@ -263,6 +263,7 @@ export class SessionRunner {
         ? { on: "session" as const, seq: Math.max(tailSeq, commit.cursor) }
         : { on: "commits" as const, seq: tailSeq };
     const result = await this.#deps.bus.journal.commit(kind, commit, expectation);
+    this.#deps.metrics.committed(kind, commit, result.kind === "stored");
     if (result.kind === "stale") return false;
     applyCommit(this.#view, { seq: result.seq, kind, commit });
     this.#ownership = { ...this.#ownership, takeovers: commit.takeovers };

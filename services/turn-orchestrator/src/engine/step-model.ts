@@ -27,7 +27,7 @@ export async function stepModel(context: StepContext, draft: Draft, asked: Asked
     context.effects.ensure(await modelSpec(context, draft, call), context.isResumed(call.key));
   const result = context.effects.result(call.key);
   if (result === null) return { kind: "wait", ms: idleWaitMs };
-  const { message, streamed, isLost } = await messageOf(context, draft, call, result);
+  const { message, streamed, isLost } = messageOf(draft, call, result);
   if (message.stop_reason === "error") return afterFailure(context, draft, call, { message, streamed, isLost });
   return afterAnswer(context, draft, call, message, streamed);
 }
@@ -199,12 +199,11 @@ async function usageOfFailure(
 }
 
 /** The provider's answer as a message; a call that failed on the way becomes a message with stop_reason `error`. */
-export async function messageOf(
-  context: StepContext,
+export function messageOf(
   draft: Draft,
   call: OpenModelCall,
   result: EffectResult,
-): Promise<{ message: AssistantMessage; streamed: boolean; isLost: boolean }> {
+): { message: AssistantMessage; streamed: boolean; isLost: boolean } {
   const failure = (text: string, kind: NonNullable<AssistantMessage["error_kind"]>, isLost: boolean) => ({
     message: errorMessage(call, text, kind, draft.now),
     streamed: isLost,

@@ -7,6 +7,11 @@ import { context } from "@opentelemetry/api";
 export function inTurnTrace<T>(turn: TurnRecord | null, step: () => Promise<T>): Promise<T> {
   if (turn === null) return step();
   const carrier = new Map<string, string>(turn.traceparent === null ? [] : [["traceparent", turn.traceparent]]);
-  const ids = { sessionId: turn.session_id, messageId: turn.message_id, turnId: turn.turn_id, workspaceId: turn.workspace };
+  const ids = {
+    sessionId: turn.session_id,
+    messageId: turn.message_id,
+    turnId: turn.turn_id,
+    workspaceId: turn.workspace,
+  };
   return context.with(withIds(extractContext(carrier), ids), step);
 }

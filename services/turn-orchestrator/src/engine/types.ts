@@ -7,6 +7,7 @@ import type { Draft } from "../domain/draft.ts";
 import type { Asked } from "../domain/take-inputs.ts";
 import type { EffectSpec } from "./effect-call.ts";
 import type { Effects } from "./effects.ts";
+import type { TurnMetrics } from "./metrics.ts";
 import type { OutsidePorts } from "./ports.ts";
 
 export interface EngineDeps {
@@ -16,6 +17,7 @@ export interface EngineDeps {
   readonly now: () => number;
   readonly random: () => number;
   readonly ports: OutsidePorts;
+  readonly metrics: TurnMetrics;
 }
 
 /** What a step decided about its draft. */

@@ -1,0 +1,12 @@
+export type { ChildExit } from "./child.ts";
+export { type DefaultModel, defaultModel, keyVariables } from "./default-model.ts";
+export { FleetError } from "./fleet-error.ts";
+export type { KeptProcess } from "./kept-process.ts";
+export { type LocalFleet, type LocalFleetOptions, startLocalFleet } from "./local-fleet.ts";
+export { type DownResult, stopFleet } from "./orphans.ts";
+export { freePort, freePorts } from "./ports.ts";
+export { readiness, waitUntilReady } from "./readiness.ts";
+export { parseReplicas, type Replicas } from "./replicas.ts";
+export { fleetPidName, type RunDirectory, runDirectory } from "./run-directory.ts";
+export { allWorkers, loadDefinitions, parseWorkers, repositoryRoot } from "./worker-folders.ts";
+export type { WorkerProcess } from "./worker-processes.ts";
