@@ -1,8 +1,9 @@
 // A call: routed from memory, sent as a request, answered by a value or a typed error.
 //
 // C3 A request that was under way when the connection dropped is sent again after the reconnect only when running twice
-//    cannot hurt: the function is `replay: safe`, or an idempotency key makes the callee attach (I4). Any other keeps
-//    waiting for the answer, which can still come, and is BUS_UNAVAILABLE at its deadline.
+//    cannot hurt: the function is `replay: safe`, or an idempotency key makes the callee attach (I4). Any other is not
+//    repeated and is BUS_UNAVAILABLE at its deadline, unless its answer comes: after a restart of the server only a
+//    worker whose user may publish to any inbox can still send it, since the right to respond was the server's memory.
 // C4 After a reconnect workers need a moment to subscribe again: "nobody there" counts against them only after that.
 import { type FunctionContract, subjects } from "@flotilla/contracts";
 import { ensureFlotillaError, FlotillaError, invalidInput } from "@flotilla/errors";

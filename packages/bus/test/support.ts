@@ -1,5 +1,6 @@
 // What the tests of the bus share: buses by worker, a served function, and a log to look into.
 import { FunctionManifest, headerNames, subjects } from "@flotilla/contracts";
+import type { FlotillaError } from "@flotilla/errors";
 import type { Logger } from "@flotilla/telemetry";
 import type { StartedNats } from "@flotilla/testkit";
 import { type Msg, headers as natsHeaders } from "@nats-io/transport-node";
@@ -74,4 +75,17 @@ export async function answerCalls(bus: Bus, id: string, answer: Answer): Promise
     },
   });
   await bus.nc.flush();
+}
+
+/** What a promise was rejected with, as plain data; fails when it was not rejected. */
+export async function rejection(
+  promise: Promise<unknown>,
+): Promise<{ code: string; message: string; field?: string; retryAfterMs?: number; details?: unknown }> {
+  try {
+    await promise;
+  } catch (error) {
+    const { code, message, field, retryAfterMs, details } = error as FlotillaError;
+    return JSON.parse(JSON.stringify({ code, message, field, retryAfterMs, details }));
+  }
+  throw new Error("it was expected to be rejected");
 }

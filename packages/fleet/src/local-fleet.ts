@@ -6,7 +6,7 @@ import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Env } from "@flotilla/config";
 import { type Backends, startBackends } from "./backends.ts";
-import { type Composite, startComposite } from "./composite.ts";
+import type { Composite } from "./composite.ts";
 import { type DefaultModel, defaultModel } from "./default-model.ts";
 import { FleetError } from "./fleet-error.ts";
 import type { KeptProcess } from "./kept-process.ts";
@@ -119,6 +119,8 @@ class Running {
       return;
     }
     this.#runDir.writePid("composite-0", process.pid);
+    // Loaded only here: a split fleet's parent needs none of it.
+    const { startComposite } = await import("./composite.ts");
     this.#composite = await startComposite({ workers: setup.workers, env, version: setup.version ?? "0.0.0" });
   }
 

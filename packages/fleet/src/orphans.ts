@@ -1,4 +1,5 @@
 // Stopping processes by their pid files: all of a fleet (`down`), or what a killed `up` left behind.
+import { processAgeMs } from "./process-identity.ts";
 import { fleetPidName, type RunDirectory, runDirectory } from "./run-directory.ts";
 
 const fleetGraceMs = 20_000;
@@ -32,15 +33,24 @@ export async function stopOrphans(runDir: RunDirectory): Promise<void> {
 async function stopOne(runDir: RunDirectory, name: string, graceMs: number): Promise<void> {
   const pid = runDir.livePid(name);
   if (pid !== null && pid !== process.pid) {
+    const hasEnded = endOf(pid);
     signal(pid, "SIGTERM");
     signal(pid, "SIGCONT");
-    const hasEnded = (): boolean => runDir.livePid(name) !== pid;
     if (!(await waitFor(hasEnded, graceMs))) {
       signal(pid, "SIGKILL");
       await waitFor(hasEnded, 2_000);
     }
   }
   if (pid !== process.pid) runDir.removePid(name);
+}
+
+/** By age: its pid file may go before it does, and its number may be given away right after. */
+function endOf(pid: number): () => boolean {
+  const age = processAgeMs(pid);
+  return () => {
+    const now = processAgeMs(pid);
+    return now === null || age === null || now < age;
+  };
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

@@ -107,7 +107,7 @@ function kindOfWords(error: VendorError, message: string): ErrorKind {
   return error.type.startsWith("invalid_request") || error.code.startsWith("invalid_") ? "permanent" : "transient";
 }
 
-const keyLike = /\b(?:sk|pk|key|rk)-[\w*.-]{6,}|\bBearer\s+\S{6,}/g;
+const keyLike = /(?<![\w-])(?:sk|pk|rk)-[\w*.-]{6,}|\bBearer\s+\S{6,}/g;
 
 export function failureOf(
   error: VendorError,

@@ -55,7 +55,7 @@ describe("a call", () => {
     const error = await bus.call(work, {}).catch((thrown: unknown) => thrown);
     expect(isFlotillaError(error) && error.toBody()).toEqual({
       code: "SESSION_BUSY",
-      message: "busy now",
+      message: "busy\nnow",
       field: "session_id",
       retry_after_ms: 7,
       details: { a: 1 },

@@ -1,5 +1,6 @@
 // What every command gets: the global options, a client for the front door, and the terminal.
 import { resolve } from "node:path";
+import type { Readable } from "node:stream";
 import { type ApiClient, apiClient } from "@flotilla/client";
 import type { Env } from "@flotilla/config";
 import { runDirectory } from "@flotilla/fleet";
@@ -9,6 +10,8 @@ import type { Terminal } from "./terminal.ts";
 export interface Surroundings {
   readonly env: Env;
   readonly terminal: Terminal;
+  /** What a person types, or a pipe. */
+  readonly stdin: Readable & { isTTY?: boolean };
 }
 
 export interface Context extends Surroundings {
@@ -27,12 +30,12 @@ interface GlobalOptions {
 
 const defaultPort = 7440;
 
-export function createContext(program: Command, { env, terminal }: Surroundings): Context {
+export function createContext(program: Command, surroundings: Surroundings): Context {
+  const { env } = surroundings;
   const home = resolve(nonEmpty(env.FLOTILLA_HOME) ?? ".flotilla");
   const optionsOf = (command: Command): GlobalOptions => ({ ...program.opts(), ...command.opts() });
   return {
-    env,
-    terminal,
+    ...surroundings,
     home,
     port: portOf(env),
     isJson: (command) => optionsOf(command).json === true,

@@ -5,7 +5,7 @@ import { processTerminal } from "./terminal.ts";
 
 const terminal = processTerminal();
 try {
-  await flotillaProgram({ env: process.env, terminal }).parseAsync(process.argv);
+  await flotillaProgram({ env: process.env, terminal, stdin: process.stdin }).parseAsync(process.argv);
 } catch (error) {
   // Not exit: what was written must reach a pipe first.
   process.exitCode = reportFailure(error, { terminal, isJson: process.argv.includes("--json") });

@@ -58,7 +58,7 @@ function addEntries(entries) {
 
 function textOf({ content, details }) {
   const text = content.map((block) => block.text ?? "").join("\n");
-  return text || JSON.stringify(details ?? null);
+  return text || (details == null ? undefined : JSON.stringify(details));
 }
 
 /** User messages come with no event of their own: the transcript is read again when a turn begins and ends. */
@@ -75,7 +75,7 @@ const handlers = {
   snapshot(event) {
     model = emptyModel();
     addEntries(event.messages);
-    showState(event.state?.state ?? "");
+    showState(event.state?.state ?? "provisioning");
     readTranscript().catch(showProblem);
   },
   turn_state_changed(event) {

@@ -59,18 +59,43 @@ function assistant(message, calls, decide, isLive) {
   return box;
 }
 
+/** What a drawn message depends on: while it stays the same, its element (and the reader's selection) is kept. */
+function signatureOf(key, content, calls) {
+  const states = content.flatMap((block) => {
+    const call = block?.type === "function_call" ? calls.get(block.id) : undefined;
+    return call === undefined ? [] : [`${call.state}/${call.result?.length}`];
+  });
+  return `${key} ${states.join(" ")}`;
+}
+
+let kept = new Map();
+let keptOf = null;
+
 /** The whole transcript: stored entries, then what streams. */
 export function drawTranscript(host, model, decide) {
   const isAtEnd = host.scrollHeight - host.scrollTop - host.clientHeight < 80;
-  const drawn = [];
-  for (const { message } of model.entries.values()) {
-    if (message.role === "user") drawn.push(element("div", "message user", textOf(message.content)));
-    if (message.role === "custom")
-      drawn.push(element("div", "message note", message.display ?? textOf(message.content)));
-    if (message.role === "assistant") drawn.push(assistant(message, model.calls, decide, false));
+  // Ids of entries are only unique within a session.
+  if (keptOf !== model) kept = new Map();
+  keptOf = model;
+  const drawn = new Map();
+  const add = (signature, make) => drawn.set(signature, kept.get(signature) ?? make());
+  for (const [id, { message }] of model.entries) {
+    const signature = signatureOf(id, message.content, model.calls);
+    if (message.role === "user") add(signature, () => element("div", "message user", textOf(message.content)));
+    if (message.role === "custom") {
+      add(signature, () => element("div", "message note", message.display ?? textOf(message.content)));
+    }
+    if (message.role === "assistant") add(signature, () => assistant(message, model.calls, decide, false));
   }
-  for (const content of model.live.values()) drawn.push(assistant({ content }, model.calls, decide, true));
-  host.replaceChildren(...drawn);
+  for (const [id, content] of model.live) {
+    drawn.set(`live ${id}`, assistant({ content }, model.calls, decide, true));
+  }
+  kept = drawn;
+  const elements = [...drawn.values()];
+  for (const [index, item] of elements.entries()) {
+    if (host.children[index] !== item) host.insertBefore(item, host.children[index] ?? null);
+  }
+  while (host.children.length > elements.length) host.lastChild.remove();
   if (isAtEnd) host.scrollTop = host.scrollHeight;
 }
 
@@ -81,7 +106,7 @@ export function drawSessions(host, sessions, current, choose) {
       button.type = "button";
       button.setAttribute("aria-current", String(session.session_id === current));
       button.append(element("strong", "", session.last_message_summary ?? session.session_id));
-      button.append(element("span", "", `${session.state} · ${session.session_id}`));
+      button.append(element("span", "", `${session.state.replaceAll("_", " ")} · ${session.session_id}`));
       button.addEventListener("click", () => choose(session.session_id));
       return button;
     }),

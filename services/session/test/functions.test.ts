@@ -107,7 +107,6 @@ describe("session-tree", () => {
     const answer = invoke(functions, sessionAppend, {
       session_id: id,
       message_id: "m1",
-      parent_id: "no-such",
       message: user("x"),
     });
     const input = await orchestrator.nextInput("append");
@@ -116,11 +115,21 @@ describe("session-tree", () => {
       kind: "append",
       id: "m1",
       code: "NOT_FOUND",
-      message: "no such parent",
+      message: "not now",
     };
-    const rejected = expect(answer).rejects.toMatchObject({ code: "NOT_FOUND", message: "no such parent" });
+    const rejected = expect(answer).rejects.toMatchObject({ code: "NOT_FOUND", message: "not now" });
     await orchestrator.take("idle", input.seq, { events: [event] });
     await rejected;
+  });
+
+  it("refuses a parent that is not there before anything is stored", async () => {
+    const { id } = aSession();
+    const request = { session_id: id, message_id: "m1", parent_id: "no-such", message: user("x") };
+    await expect(invoke(functions, sessionAppend, request)).rejects.toMatchObject({
+      code: "NOT_FOUND",
+      field: "parent_id",
+    });
+    expect(await servers.operator.journal.lastSequence(id)).toBe(0);
   });
 
   it("says that an append is stored when the deadline passes first", async () => {

@@ -11,7 +11,11 @@ import { makeAgentTrigger } from "./functions/agent-trigger.ts";
 import { makeRunFunctions } from "./functions/run.ts";
 import { makeTurnGetState } from "./functions/turn-get-state.ts";
 
-export const definition: WorkerDefinition = { name: "turn-orchestrator", build: buildWorker };
+export const definition: WorkerDefinition = {
+  name: "turn-orchestrator",
+  config: OrchestratorConfig,
+  build: buildWorker,
+};
 
 export function buildWorker(runtime: Runtime): Worker {
   const now = () => runtime.clock.now();
@@ -30,6 +34,8 @@ export function buildWorker(runtime: Runtime): Worker {
     name: "turn-orchestrator",
     version: "0.1.0",
     functions: [...makeRunFunctions(deps), makeTurnGetState(deps), makeAgentTrigger(deps)],
+    // Turns are handed over at once; only its own functions finish.
+    drainSeconds: 10,
     background: [
       {
         name: "turns",

@@ -2,14 +2,14 @@
 import type { SentEvent } from "@flotilla/client";
 import type { Terminal } from "../terminal.ts";
 import { Conversation, type ConversationOptions } from "./conversation.ts";
-import { type LineInput, lineInput } from "./line-input.ts";
+import { type LineInput, type LineInputOptions, lineInput } from "./line-input.ts";
 import { turnView } from "./turn-view.ts";
 
 export interface ChatOptions extends Pick<ConversationOptions, "api" | "sessionId" | "turnOptions"> {
   readonly terminal: Terminal;
   /** Prints events as JSON lines instead of text. */
   readonly isJson: boolean;
-  readonly stdin: NodeJS.ReadStream;
+  readonly stdin: LineInputOptions["input"];
 }
 
 /** Ends at the end of the input, at the second Ctrl-C, or when a turn waits for a decision that nobody here can take. */

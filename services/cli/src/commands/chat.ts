@@ -34,7 +34,7 @@ export function chatCommand(context: Context): Command {
         turnOptions,
         terminal: context.terminal,
         isJson: context.isJson(command),
-        stdin: process.stdin,
+        stdin: context.stdin,
       });
     });
 }

@@ -65,7 +65,13 @@ function fleetOptions(context: Context, options: UpOptions): LocalFleetOptions {
     output: "inherit",
     version: manifest.version,
     report: context.terminal.note,
+    ...waitOf(context.env.NATS_CONNECT_TIMEOUT_MS),
   };
+}
+
+/** How long to wait for given servers; the same variable bounds the workers' own waiting. */
+function waitOf(text: string | undefined): { waitMs?: number } {
+  return text === undefined || !/^[1-9]\d*$/.test(text) ? {} : { waitMs: Number(text) };
 }
 
 /** The same command without `--detach`; it was checked here already. */

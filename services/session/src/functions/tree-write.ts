@@ -45,6 +45,7 @@ async function append(bus: Bus, context: HandlerContext, request: Append, field:
     normaliseMessage(message, now, field === "messages" ? `${field}.${index}` : field),
   );
   const parentId = request.parent_id ?? null;
+  if (parentId !== null) await requireEntry(bus, sessionId, parentId);
   const { seq } = await acceptAppend(bus, {
     session_id: sessionId,
     message_id: messageId,
@@ -59,4 +60,11 @@ async function append(bus: Bus, context: HandlerContext, request: Append, field:
     }
   }
   return messages.map((_, index) => userEntryId(messageId, index));
+}
+
+/** An entry never goes away, so one that is there now is there when the append is applied. */
+async function requireEntry(bus: Bus, sessionId: string, entryId: string): Promise<void> {
+  const commits = await bus.journal.readCommits(sessionId, 1);
+  if (commits.some(({ commit }) => commit.entries.some((entry) => entry.id === entryId))) return;
+  throw new FlotillaError("NOT_FOUND", `session ${sessionId} has no entry ${entryId}`, { field: "parent_id" });
 }

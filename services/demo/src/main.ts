@@ -1,0 +1,5 @@
+// Runs the demo worker in a process of its own.
+import { runMain } from "@flotilla/worker";
+import { definition } from "./worker.ts";
+
+await runMain(definition);
