@@ -7,7 +7,7 @@ export function ensureDependencies(root) {
   const reason = staleness(root);
   if (reason === null) return;
   say(`${reason}; running npm ci (a minute on a new machine)`);
-  if (!succeeds("npm", ["ci"], { cwd: root })) throw new SetupError("npm ci failed, see above");
+  if (!succeeds("npm", ["ci", "--loglevel=error"], { cwd: root })) throw new SetupError("npm ci failed, see above");
 }
 
 /** Why the installed packages are not those of the lockfile; null when they are. */

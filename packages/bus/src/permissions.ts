@@ -27,6 +27,8 @@ interface Needs {
 const getToken = "fn.*.auth.get_token";
 const provider: Needs = { calls: ["auth.get_token", "models.get"], publish: ["tokens.*", "delta.*.*"] };
 
+const approvalGate: Needs = { inputs: ["approval", "vote"], readsJournal: true };
+
 const needsByWorker: Readonly<Record<string, Needs>> = {
   "turn-orchestrator": {
     readsJournal: true,
@@ -67,8 +69,8 @@ const needsByWorker: Readonly<Record<string, Needs>> = {
     readsJournal: true,
     consumers: [consumerNames.projector],
   },
-  "approval-gate": { inputs: ["approval", "vote"], readsJournal: true },
-  demo: { reads: [streamNames.demoEffects], publish: ["demo-effects.*"] },
+  "approval-gate": approvalGate,
+  demo: { reads: [streamNames.demoEffects], publish: ["demo-effects.*", "progress.*"] },
   "provider-scripted": {
     ...provider,
     reads: [streamNames.scriptedCalls],
@@ -76,9 +78,13 @@ const needsByWorker: Readonly<Record<string, Needs>> = {
   },
 };
 
+/** A swap, named after what it replaces (contracts, grants), needs what that needs. */
+const needsByPrefix: Readonly<Record<string, Needs>> = { "provider-": provider, "approval-": approvalGate };
+
 function needsOf(worker: string): Needs {
   if (Object.hasOwn(needsByWorker, worker)) return needsByWorker[worker] ?? {};
-  return worker.startsWith("provider-") ? provider : {};
+  const prefix = Object.keys(needsByPrefix).find((start) => worker.startsWith(start));
+  return prefix === undefined ? {} : (needsByPrefix[prefix] ?? {});
 }
 
 /** The lists of a worker's user; a worker not named here gets what every worker needs and nothing else. */

@@ -103,6 +103,8 @@ export const subjects = {
 
   timer: (sessionId: string, name: string): string => `timer.${token(sessionId, "session_id")}.${token(name, "name")}`,
   fired: (sessionId: string, name: string): string => `fired.${token(sessionId, "session_id")}.${token(name, "name")}`,
+  /** How far a running function call of the session is; core only, nothing is stored. */
+  progress: (sessionId: string): string => `progress.${token(sessionId, "session_id")}`,
   demoEffect: (sessionId: string): string => `demo-effects.${sessionId}`,
   scriptedCall: (sessionId: string): string => `scripted-calls.${sessionId}`,
   audit: (worker: string): string => `audit.${worker}`,

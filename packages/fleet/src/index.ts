@@ -5,6 +5,7 @@ export type { KeptProcess } from "./kept-process.ts";
 export { type LocalFleet, type LocalFleetOptions, startLocalFleet } from "./local-fleet.ts";
 export { type DownResult, stopFleet } from "./orphans.ts";
 export { freePort, freePorts } from "./ports.ts";
+export { processAgeMs } from "./process-identity.ts";
 export { readiness, waitUntilReady } from "./readiness.ts";
 export { parseReplicas, type Replicas } from "./replicas.ts";
 export { fleetPidName, type RunDirectory, runDirectory } from "./run-directory.ts";

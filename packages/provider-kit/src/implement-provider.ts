@@ -11,7 +11,7 @@ import {
   type Usage,
 } from "@flotilla/contracts";
 import { FlotillaError } from "@flotilla/errors";
-import type { HandlerContext, Implementation } from "@flotilla/worker";
+import { type HandlerContext, type Implementation, implement } from "@flotilla/worker";
 import { type Answer, createAnswer } from "./answer.ts";
 import { missingCredential, withoutSecret } from "./credential.ts";
 import { type Failure, ProviderFailure, permanent, transient } from "./failure.ts";
@@ -36,11 +36,9 @@ export interface ProviderOptions {
 }
 
 export function implementProvider(options: ProviderOptions): Implementation[] {
-  const handler = (streams: boolean) => (context: HandlerContext, request: ModelRequest) =>
-    answerCall(options, context, request, streams);
   return [
-    { contract: providerStream(options.name), handle: handler(true) },
-    { contract: providerComplete(options.name), handle: handler(false) },
+    implement(providerStream(options.name), (context, request) => answerCall(options, context, request, true)),
+    implement(providerComplete(options.name), (context, request) => answerCall(options, context, request, false)),
   ];
 }
 

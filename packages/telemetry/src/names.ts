@@ -75,6 +75,12 @@ export const metricNames = {
     description: "Turns that ended, by reason.",
     labels: ["reason"],
   },
+  flotilla_event_streams: {
+    type: "gauge",
+    unit: "streams",
+    description: "Event streams that the front door holds open.",
+    labels: [],
+  },
 } as const satisfies Record<string, MetricRow>;
 
 export type MetricName = keyof typeof metricNames;

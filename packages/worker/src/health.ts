@@ -20,10 +20,15 @@ export async function readinessOf(workers: readonly RunningWorker[]): Promise<Re
 /** How long a connection may claim to be up without one round trip (field: dapr/dapr#10337). */
 const wedgedAfterMs = 120_000;
 
+interface Probed {
+  readonly name: string;
+  readonly bus: { readonly connected: boolean; ping(timeoutMs?: number): Promise<number> } | undefined;
+}
+
 /** An absent bus is no reason to restart; a connection that says it is up and never answers is. */
-export function createLiveness(workers: readonly RunningWorker[], now: () => number): () => Promise<Liveness> {
-  const answeredAt = new Map<RunningWorker, number>();
-  const check = async (worker: RunningWorker): Promise<string | null> => {
+export function createLiveness(workers: readonly Probed[], now: () => number): () => Promise<Liveness> {
+  const answeredAt = new Map<Probed, number>();
+  const check = async (worker: Probed): Promise<string | null> => {
     const { bus } = worker;
     if (bus === undefined || !bus.connected) {
       answeredAt.set(worker, now());

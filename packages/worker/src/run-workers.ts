@@ -37,6 +37,7 @@ export interface WorkersHandle {
 export function runWorkers(options: RunWorkersOptions): WorkersHandle {
   const shared = loadWorkerEnv(options.definitions, options.env);
   refuseDuplicates(options.definitions);
+  for (const definition of options.definitions) definition.checkEnv?.(options.env);
   registerPropagation();
   const logger = options.logger ?? createLogger({ level: shared.LOG_LEVEL, name: nameOf(options.definitions) });
   const metrics = options.metrics ?? new MetricsRegistry();

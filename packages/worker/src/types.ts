@@ -77,6 +77,8 @@ export interface Clock {
 /** One service folder's export: how to build the worker from a runtime. `services/<name>/src/worker.ts` exports it as `definition`. */
 export interface WorkerDefinition {
   readonly name: string;
+  /** Contract: throws CONFIG_INVALID for an environment it cannot run with. Asked first, before anything is opened. */
+  checkEnv?(env: Runtime["env"]): void;
   /** Schema of the worker's variables: checked before anything opens, so that all problems show at once (exit code 78). */
   readonly config?: z.ZodType;
   build(runtime: Runtime): Worker | Promise<Worker>;

@@ -37,10 +37,9 @@ async function startStuckProcess(): Promise<{ child: ChildProcess; instance: str
     env: { ...process.env, NATS_URL: nats.address, NATS_CREDENTIALS_FILE: nats.credentialsFile },
   });
   children.push(child);
-  const instance = await new Promise<string>((resolve, reject) => {
-    child.once("message", (message) => resolve(String(message)));
-    child.once("exit", (code) => reject(new Error(`the worker ended with ${code}`)));
-  });
+  const messages: string[] = [];
+  child.on("message", (message) => messages.push(String(message)));
+  const instance = await until(() => messages[0], { what: "the worker process to be ready" });
   return { child, instance };
 }
 
@@ -250,7 +249,7 @@ describe("after the SIGKILL of the worker that ran a call", () => {
       ],
     });
     await until(() => bus.registry.isInstanceLive(workerName, worker.instance), { what: "the successor to be known" });
-    const options = { idempotencyKey: key, epoch: 2 };
+    const options = { idempotencyKey: key, epoch: 2, timeoutMs: 5_000 };
     const unknown = await bus.call(work, {}, options).catch((thrown: unknown) => thrown);
     expect(unknown).toMatchObject({ code: "OUTCOME_UNKNOWN", details: { revision } });
     expect(await codeOf(bus.call(work, {}, { ...options, reclaim: revision + 1 }))).toBe("OUTCOME_UNKNOWN");

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePorts } from "@flotilla/fleet";
+import { freePorts, processAgeMs } from "@flotilla/fleet";
 import { until } from "@flotilla/testkit";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type RunningFlotilla, startFlotilla } from "./run-flotilla.ts";
@@ -33,14 +33,7 @@ const isReady = async (port = Number(env.FLOTILLA_PORT)): Promise<boolean> =>
 const ready = (started: RunningFlotilla): Promise<unknown> =>
   until(() => started.output().includes("ready in"), { what: `ready, so far: ${started.output()}`, timeoutMs: 25_000 });
 
-function isAlive(processId: number): boolean {
-  try {
-    const stat = readFileSync(`/proc/${processId}/stat`, "utf8");
-    return !/\) [ZX] /.test(stat);
-  } catch {
-    return false;
-  }
-}
+const isAlive = (processId: number): boolean => processAgeMs(processId) !== null;
 
 describe("flotilla up", () => {
   it("runs everything in one process and NATS and Redis beside it; SIGINT stops all it started", async () => {

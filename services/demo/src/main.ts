@@ -1,4 +1,4 @@
-// Runs the demo worker in a process of its own.
+// The demo worker as a process of its own.
 import { runMain } from "@flotilla/worker";
 import { definition } from "./worker.ts";
 

@@ -1,18 +1,20 @@
-// The demo worker as a value: functions for first runs, tests and crash tests.
+// The demo worker as a value.
 import { defineWorker, type WorkerDefinition } from "@flotilla/worker";
-import { createEffectsLog } from "./adapters/effects-log.ts";
-import { makeDemoFunctions } from "./functions/effects.ts";
+import { createEffectLog } from "./adapters/effect-log.ts";
+import { createProgress } from "./adapters/progress.ts";
+import { makeEffects } from "./functions/effects.ts";
+import { makeQuickFunctions } from "./functions/quick.ts";
+import { makeShip } from "./functions/ship.ts";
+import { makeSlow } from "./functions/slow.ts";
 
 export const definition: WorkerDefinition = {
   name: "demo",
-  build({ bus, clock, logger }) {
-    const functions = makeDemoFunctions({
-      log: createEffectsLog(bus),
-      clock,
-      progress: (context, sleptMs, ofMs) => {
-        logger.debug("a slow call goes on", { call_id: context.callId, slept_ms: sleptMs, of_ms: ofMs });
-      },
+  build({ bus, clock }) {
+    const deps = { log: createEffectLog(bus), clock, reportProgress: createProgress(bus.nc) };
+    return defineWorker({
+      name: "demo",
+      version: "0.1.0",
+      functions: [...makeQuickFunctions(deps), makeShip(deps), makeSlow(deps), makeEffects(deps.log)],
     });
-    return defineWorker({ name: "demo", version: "0.1.0", functions });
   },
 };

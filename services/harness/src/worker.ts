@@ -1,10 +1,12 @@
 // The harness as a value: the front door of the fleet.
+import { type MetricName, metricNames } from "@flotilla/telemetry";
 import { type Background, defineWorker, type Runtime, type WorkerDefinition } from "@flotilla/worker";
+import { Gauge } from "prom-client";
 import { createDoors } from "./adapters/bus-doors.ts";
 import { createEventSource } from "./adapters/event-pump.ts";
 import { createReadiness } from "./adapters/fleet-readiness.ts";
 import { createSessions } from "./adapters/journal-sessions.ts";
-import { createAuthenticator } from "./adapters/tokens-file.ts";
+import { createAuthenticator, readTokens } from "./adapters/tokens-file.ts";
 import { UiSubscriptions } from "./adapters/ui-subscriptions.ts";
 import { type HarnessConfig, harnessConfig } from "./config.ts";
 import { makeTrigger } from "./functions/trigger.ts";
@@ -14,6 +16,10 @@ import { version } from "./version.ts";
 
 export const definition: WorkerDefinition = {
   name: "harness",
+  checkEnv(env) {
+    const { tokensFile } = harnessConfig(env);
+    if (tokensFile !== undefined) readTokens(tokensFile);
+  },
   build(runtime) {
     const config = harnessConfig(runtime.env);
     const doors = createDoors(runtime.bus, config);
@@ -39,6 +45,7 @@ function frontDoor(runtime: Runtime, config: HarnessConfig): Background {
   const auth = createAuthenticator(config.tokensFile, logger);
   const readiness = createReadiness(bus, { provider: config.defaults.provider, firstWorkers: config.readyWorkers });
   let server: HttpServer | null = null;
+  countStreams(runtime, () => server?.openStreams ?? 0);
   return {
     name: "http",
     async start() {
@@ -59,4 +66,16 @@ function frontDoor(runtime: Runtime, config: HarnessConfig): Background {
       await server?.close();
     },
   };
+}
+
+function countStreams({ metrics }: Runtime, count: () => number): void {
+  const name: MetricName = "flotilla_event_streams";
+  new Gauge({
+    name,
+    help: metricNames[name].description,
+    registers: [metrics],
+    collect() {
+      this.set(count());
+    },
+  });
 }

@@ -185,7 +185,8 @@ describe("a paused turn", () => {
     ]);
     expect(message).toMatchObject({ stop_reason: "end", usage: { input: 65, output: 14 } });
     expect(requests.map(({ violations }) => violations)).toEqual([[], []]);
-    expect((requests[1]?.body.messages as unknown[]).at(-1)).toEqual({
+    const messages = (requests[1]?.body.messages ?? []) as unknown[];
+    expect(messages.at(-1)).toEqual({
       role: "assistant",
       content: [
         { type: "text", text: "Searching… " },

@@ -7,7 +7,9 @@ import { play, withScenarios } from "../../../test/upstream/play.ts";
 import type { Scenario, ScenarioReply, Upstream } from "../../../test/upstream/upstream.mjs";
 import { definition } from "../src/worker.ts";
 
-const handedOut = scenarios.scenarios.filter((scenario) => scenario.provider === "anthropic" && scenario.normal === true);
+const handedOut = scenarios.scenarios.filter(
+  (scenario) => scenario.provider === "anthropic" && scenario.normal === true,
+);
 const template = handedOut[0] as Scenario;
 const own = (name: string, reply: ScenarioReply): Scenario => ({
   ...template,
@@ -46,8 +48,15 @@ const more = [
     ],
     eol: "\r\n",
   }),
-  own("own-cut-by-limit", { events: [start(), ...text(0, "And so"), ...end("max_tokens")], multiline: true, bom: true }),
-  own("own-two-calls", { events: [start(), ...call(0, "a", '{"city":"', 'Oslo"}'), ...call(1, "b"), ...end("tool_use")], space: false }),
+  own("own-cut-by-limit", {
+    events: [start(), ...text(0, "And so"), ...end("max_tokens")],
+    multiline: true,
+    bom: true,
+  }),
+  own("own-two-calls", {
+    events: [start(), ...call(0, "a", '{"city":"', 'Oslo"}'), ...call(1, "b"), ...end("tool_use")],
+    space: false,
+  }),
 ];
 const all = [...handedOut, ...more];
 
@@ -57,22 +66,38 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const reasons: Readonly<Record<string, string>> = { end_turn: "end", stop_sequence: "end", max_tokens: "length", tool_use: "function_call" };
+const reasons: Readonly<Record<string, string>> = {
+  end_turn: "end",
+  stop_sequence: "end",
+  max_tokens: "length",
+  tool_use: "function_call",
+};
 
 async function byOfficialClient(scenario: Scenario) {
   const client = new Anthropic({ baseURL: server.url, apiKey: "test-key", maxRetries: 0 });
-  const tools = (scenario.call.tools as { name: string; description: string; parameters: Anthropic.Tool.InputSchema }[]).map(
-    ({ name, description, parameters }) => ({ name, description, input_schema: parameters }),
-  );
+  const tools = (
+    scenario.call.tools as { name: string; description: string; parameters: Anthropic.Tool.InputSchema }[]
+  ).map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
   const message = await client.messages
-    .stream({ model: scenario.call.model, max_tokens: 1_000, tools, messages: [{ role: "user", content: `scenario:${scenario.name}` }] })
+    .stream({
+      model: scenario.call.model,
+      max_tokens: 1_000,
+      tools,
+      messages: [{ role: "user", content: `scenario:${scenario.name}` }],
+    })
     .finalMessage();
   const content = message.content.map((block) => {
     if (block.type === "text") return { type: "text", text: block.text };
     if (block.type === "thinking") return { type: "thinking", text: block.thinking, signature: block.signature };
     if (block.type === "redacted_thinking") return { type: "thinking", text: "", redacted: block.data };
     return block.type === "tool_use"
-      ? { type: "function_call", id: block.id, provider_call_id: block.id, function_id: block.name, arguments: block.input }
+      ? {
+          type: "function_call",
+          id: block.id,
+          provider_call_id: block.id,
+          function_id: block.name,
+          arguments: block.input,
+        }
       : block;
   });
   const { usage } = message;

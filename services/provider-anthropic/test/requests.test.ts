@@ -111,7 +111,13 @@ describe("the transcript", () => {
       user(" ", "hello", ""),
     ]);
     expect(body.messages).toEqual([
-      { role: "user", content: [{ type: "text", text: "scenario:own" }, { type: "text", text: "hello" }] },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "scenario:own" },
+          { type: "text", text: "hello" },
+        ],
+      },
     ]);
   });
 
@@ -125,7 +131,7 @@ describe("the transcript", () => {
     expect(body.messages.at(-1)?.content).toMatchObject([{ type: "text", text: "The answer is" }]);
   });
 
-  it.each([null, "{\"city\":", [1], 7])("sends an object for the arguments %j", async (args) => {
+  it.each([null, '{"city":', [1], 7])("sends an object for the arguments %j", async (args) => {
     const { body } = await sent([assistant([call("a", args)]), result("a", ["not an object"])]);
     expect(body.messages[1]?.content).toMatchObject([{ input: {} }]);
   });
@@ -139,7 +145,13 @@ describe("the transcript", () => {
 
 describe("results", () => {
   it("marks a denial and quotes its envelope", async () => {
-    const details = { schema_version: 1, status: "denied", denied_by: "user", function_id: "get_weather", reason: "no" };
+    const details = {
+      schema_version: 1,
+      status: "denied",
+      denied_by: "user",
+      function_id: "get_weather",
+      reason: "no",
+    };
     const { body } = await sent([assistant([call("a")]), result("a", ["Not today."], { details, is_error: true })]);
     expect(body.messages[2]?.content).toMatchObject([
       { is_error: true, content: [{ text: `[PERMISSION_DENIED]\n${JSON.stringify(details)}\n\nNot today.` }] },
@@ -147,8 +159,15 @@ describe("results", () => {
   });
 
   it("says that there was no output, for an error too", async () => {
-    const { body } = await sent([assistant([call("a"), call("b")]), result("a", [""]), result("b", [], { is_error: true })]);
-    expect(body.messages[2]?.content).toMatchObject([{ content: [{ text: "(no output)" }] }, { content: [{ text: "(no output)" }] }]);
+    const { body } = await sent([
+      assistant([call("a"), call("b")]),
+      result("a", [""]),
+      result("b", [], { is_error: true }),
+    ]);
+    expect(body.messages[2]?.content).toMatchObject([
+      { content: [{ text: "(no output)" }] },
+      { content: [{ text: "(no output)" }] },
+    ]);
   });
 
   it("holds images behind the text", async () => {
@@ -214,7 +233,11 @@ describe("thinking", () => {
 
   it("at the end of a cut answer is dropped, and an answer of thinking alone too", async () => {
     const { body } = await sent([assistant(["So.", sealed]), user("and"), assistant([sealed]), user("go on")]);
-    expect(body.messages.map(({ content }) => content.map(({ type }) => type))).toEqual([["text"], ["text"], ["text", "text"]]);
+    expect(body.messages.map(({ content }) => content.map(({ type }) => type))).toEqual([
+      ["text"],
+      ["text"],
+      ["text", "text"],
+    ]);
   });
 
   it.each([
@@ -232,7 +255,10 @@ describe("thinking", () => {
   it("takes xhigh and the tiers of the catalog where it names them", async () => {
     const xhigh = await sent([], { thinking_level: "xhigh", model_meta: { ...catalogue, supports_xhigh: true } });
     expect(xhigh.body.thinking?.budget_tokens).toBe(30_976);
-    const tier = await sent([], { thinking_level: "low", model_meta: { ...catalogue, thinking_budgets: { low: 2_048 } } });
+    const tier = await sent([], {
+      thinking_level: "low",
+      model_meta: { ...catalogue, thinking_budgets: { low: 2_048 } },
+    });
     expect(tier.body.thinking?.budget_tokens).toBe(2_048);
   });
 
@@ -264,7 +290,10 @@ describe("prompt cache", () => {
       { name: "a::b", description: long, parameters: { type: "object" } },
       { name: "c::d", description: "", parameters: {} },
     ];
-    const { body } = await sent([assistant(["One."]), user("x"), assistant(["Two.", call("a")]), result("a", ["r"])], { system_prompt: long, tools });
+    const { body } = await sent([assistant(["One."]), user("x"), assistant(["Two.", call("a")]), result("a", ["r"])], {
+      system_prompt: long,
+      tools,
+    });
     expect([marked(body.system), marked(body.tools), marked(body.messages)]).toEqual([1, 1, 1]);
     expect(body.tools[1]?.cache_control).toEqual({ type: "ephemeral" });
     expect(body.messages[3]?.content.at(-1)).toMatchObject({ type: "tool_use", cache_control: { type: "ephemeral" } });
@@ -274,20 +303,33 @@ describe("prompt cache", () => {
     const { body } = await sent([user("x")], { system_prompt: "short" });
     expect([body.system, marked(body)]).toEqual(["short", 0]);
     const meta = { id: "m", provider: "anthropic", context_window: 1_000, supports_cache: false };
-    expect(marked((await sent([assistant(["One."]), user("x")], { system_prompt: long, model_meta: meta })).body)).toBe(0);
+    expect(marked((await sent([assistant(["One."]), user("x")], { system_prompt: long, model_meta: meta })).body)).toBe(
+      0,
+    );
   });
 });
 
 describe("tools and limits", () => {
   it("names functions as the vendor allows and maps the answer back", async () => {
     const long = `demo::${"a".repeat(60)}::${"b".repeat(60)}`;
-    const tools = [long, "demo::lookup", "web.search", "web search"].map((name) => ({ name, description: "", parameters: { type: "object" } }));
+    const tools = [long, "demo::lookup", "web.search", "web search"].map((name) => ({
+      name,
+      description: "",
+      parameters: { type: "object" },
+    }));
     const { requests } = await anOwnCall(ok, { call: { tools } });
     expect(requests[0]?.violations).toEqual([]);
-    const names = (requests[0]?.body.tools as { name: string }[]).map(({ name }) => name);
+    const names = ((requests[0]?.body.tools ?? []) as { name: string }[]).map(({ name }) => name);
     expect(names.slice(1, 3)).toEqual(["demo__lookup", "web_search"]);
     for (const [index, name] of names.entries()) {
-      const reply = streamed(start(), [{ type: "content_block_start", index: 0, content_block: { type: "tool_use", id: "t", name, input: {} } }, { type: "content_block_stop", index: 0 }], end("tool_use"));
+      const reply = streamed(
+        start(),
+        [
+          { type: "content_block_start", index: 0, content_block: { type: "tool_use", id: "t", name, input: {} } },
+          { type: "content_block_stop", index: 0 },
+        ],
+        end("tool_use"),
+      );
       const { message } = await anOwnCall(reply, { call: { tools } });
       expect(message.content).toMatchObject([{ function_id: tools[index]?.name }]);
     }
@@ -320,7 +362,10 @@ describe("credentials", () => {
     expect(byKey.requests[0]?.headers["x-api-key"]).toBe("***");
     const token = { type: "oauth", access_token: "tok" };
     const byToken = await anOwnCall(ok, { credential: token });
-    expect(byToken.requests[0]?.headers).toMatchObject({ authorization: "Bearer ***", "anthropic-beta": "oauth-2025-04-20" });
+    expect(byToken.requests[0]?.headers).toMatchObject({
+      authorization: "Bearer ***",
+      "anthropic-beta": "oauth-2025-04-20",
+    });
     expect(byToken.requests[0]?.headers["x-api-key"]).toBeUndefined();
   });
 

@@ -19,8 +19,17 @@ describe("a stream without its terminal signal is a transient error with nothing
     ["a reset before the headers", { ...cut(), resetBeforeHeaders: true }],
     ["silence in mid-text", { ...cut(text("Half")), end: "stall" as const }],
     ["silence before the headers", { ...streamed(text("Late"), finish("stop")), headDelayMs: 3_000 }],
-    ["an event that is cut in its middle", { raw: 'data: {"choices":[{"delta":{"content":"Ha', headers: { "content-type": "text/event-stream" } }],
-    ["an event that is no JSON", { raw: 'data: {"choices":[{"delta":{"content":"Ha"}}]}\n\ndata: oops\n\n', headers: { "content-type": "text/event-stream" } }],
+    [
+      "an event that is cut in its middle",
+      { raw: 'data: {"choices":[{"delta":{"content":"Ha', headers: { "content-type": "text/event-stream" } },
+    ],
+    [
+      "an event that is no JSON",
+      {
+        raw: 'data: {"choices":[{"delta":{"content":"Ha"}}]}\n\ndata: oops\n\n',
+        headers: { "content-type": "text/event-stream" },
+      },
+    ],
     ["a page of a proxy instead of a stream", { raw: "<html>Hello</html>", headers: { "content-type": "text/html" } }],
   ])("%s", async (_, reply) => {
     const { message } = await anOwnCall(reply);
@@ -32,7 +41,13 @@ describe("a stream without its terminal signal is a transient error with nothing
     ["without [DONE]", cut(text("All"), finish("stop"))],
     ["without [DONE], the socket closed", { ...cut(text("All"), finish("stop")), end: "cut" as const }],
     ["without [DONE], reset", { ...cut(text("All"), finish("stop")), end: "reset" as const }],
-    ["with a usage chunk that is cut", { raw: 'data: {"choices":[{"delta":{"content":"All"},"finish_reason":"stop"}]}\n\ndata: {"usa', headers: { "content-type": "text/event-stream" } }],
+    [
+      "with a usage chunk that is cut",
+      {
+        raw: 'data: {"choices":[{"delta":{"content":"All"},"finish_reason":"stop"}]}\n\ndata: {"usa',
+        headers: { "content-type": "text/event-stream" },
+      },
+    ],
   ])("but an answer whose finish reason came is complete %s", async (_, reply) => {
     const { message } = await anOwnCall(reply);
     expect(message).toMatchObject({ stop_reason: "end", content: [{ text: "All" }] });
@@ -40,7 +55,11 @@ describe("a stream without its terminal signal is a transient error with nothing
 
   it("does not take comments for silence", async () => {
     const comments = Array.from({ length: 8 }, () => ": waiting\n\n");
-    const reply = { ...streamed(), events: [...comments, ...text("Awake"), finish("stop")], chunk: { mode: "event", delayMs: 100 } };
+    const reply = {
+      ...streamed(),
+      events: [...comments, ...text("Awake"), finish("stop")],
+      chunk: { mode: "event", delayMs: 100 },
+    };
     expect((await anOwnCall(reply)).message).toMatchObject({ stop_reason: "end", content: [{ text: "Awake" }] });
   });
 });
@@ -48,17 +67,107 @@ describe("a stream without its terminal signal is a transient error with nothing
 describe("an error chunk is the same error as over HTTP", () => {
   it.each([
     [{ message: "The server had an error", type: "server_error" }, 500, "transient"],
-    [{ message: "That model is currently overloaded with other requests.", type: "server_error", code: null }, 503, "transient"],
-    [{ message: "Rate limit reached for gpt-fixture-1 on tokens per min (TPM): Limit 30000, Used 29000, Requested 4000. Please try again in 6s. You can add a payment method at https://platform.example/billing.", type: "tokens", code: "rate_limit_exceeded" }, 429, "rate_limited"],
-    [{ message: "You exceeded your current quota, please check your plan and billing details.", type: "insufficient_quota", code: "insufficient_quota" }, 429, "permanent"],
-    [{ message: "This model's maximum context length is 128000 tokens. However, your messages resulted in 130001 tokens.", type: "invalid_request_error", param: "messages", code: "context_length_exceeded" }, 400, "context_overflow"],
-    [{ message: "Your input exceeds the context window of this model. Please adjust your input and try again.", type: "invalid_request_error", code: null }, 400, "context_overflow"],
-    [{ message: "Incorrect API key provided: sk-abcde***wxyz.", type: "invalid_request_error", code: "invalid_api_key" }, 401, "auth_expired"],
-    [{ message: "The model `gpt-nine` does not exist or you do not have access to it.", type: "invalid_request_error", code: "model_not_found" }, 404, "permanent"],
-    [{ message: "Invalid value: 'x'. Supported values are: 'y'.", type: "invalid_request_error", param: "messages[0].role", code: "invalid_value" }, 400, "permanent"],
-    [{ message: "max_tokens is too large: 100000. This model supports at most 16384 completion tokens, whereas you provided 100000.", type: "invalid_request_error", code: "invalid_value" }, 400, "permanent"],
-    [{ message: "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 50 instead.", type: "invalid_request_error", code: "string_above_max_length" }, 400, "permanent"],
-    [{ message: "Country, region, or territory not supported", type: "request_forbidden", code: "unsupported_country_region_territory" }, 403, "permanent"],
+    [
+      { message: "That model is currently overloaded with other requests.", type: "server_error", code: null },
+      503,
+      "transient",
+    ],
+    [
+      {
+        message:
+          "Rate limit reached for gpt-fixture-1 on tokens per min (TPM): Limit 30000, Used 29000, Requested 4000. Please try again in 6s. You can add a payment method at https://platform.example/billing.",
+        type: "tokens",
+        code: "rate_limit_exceeded",
+      },
+      429,
+      "rate_limited",
+    ],
+    [
+      {
+        message: "You exceeded your current quota, please check your plan and billing details.",
+        type: "insufficient_quota",
+        code: "insufficient_quota",
+      },
+      429,
+      "permanent",
+    ],
+    [
+      {
+        message:
+          "This model's maximum context length is 128000 tokens. However, your messages resulted in 130001 tokens.",
+        type: "invalid_request_error",
+        param: "messages",
+        code: "context_length_exceeded",
+      },
+      400,
+      "context_overflow",
+    ],
+    [
+      {
+        message: "Your input exceeds the context window of this model. Please adjust your input and try again.",
+        type: "invalid_request_error",
+        code: null,
+      },
+      400,
+      "context_overflow",
+    ],
+    [
+      {
+        message: "Incorrect API key provided: sk-abcde***wxyz.",
+        type: "invalid_request_error",
+        code: "invalid_api_key",
+      },
+      401,
+      "auth_expired",
+    ],
+    [
+      {
+        message: "The model `gpt-nine` does not exist or you do not have access to it.",
+        type: "invalid_request_error",
+        code: "model_not_found",
+      },
+      404,
+      "permanent",
+    ],
+    [
+      {
+        message: "Invalid value: 'x'. Supported values are: 'y'.",
+        type: "invalid_request_error",
+        param: "messages[0].role",
+        code: "invalid_value",
+      },
+      400,
+      "permanent",
+    ],
+    [
+      {
+        message:
+          "max_tokens is too large: 100000. This model supports at most 16384 completion tokens, whereas you provided 100000.",
+        type: "invalid_request_error",
+        code: "invalid_value",
+      },
+      400,
+      "permanent",
+    ],
+    [
+      {
+        message:
+          "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 50 instead.",
+        type: "invalid_request_error",
+        code: "string_above_max_length",
+      },
+      400,
+      "permanent",
+    ],
+    [
+      {
+        message: "Country, region, or territory not supported",
+        type: "request_forbidden",
+        code: "unsupported_country_region_territory",
+      },
+      403,
+      "permanent",
+    ],
   ])("%j", async (error, status, kind) => {
     const inStream = await anOwnCall(cut(text("So far"), failure(error)));
     const overHttp = await anOwnCall({ status, json: { error } });
@@ -71,16 +180,28 @@ describe("an error chunk is the same error as over HTTP", () => {
     ["a code that is a status", failure({ message: "Provider returned error", code: 502 }), "transient"],
     ["a code that is 429", failure({ message: "Slow down", code: 429 }), "rate_limited"],
     ["a plain string", failure("Internal error"), "transient"],
-    ["an error in its choice", { choices: [{ index: 0, delta: {}, error: { message: "Key invalid", code: 401 } }] }, "auth_expired"],
-    ["an error event without an error object", { $bare: true, $event: "error", message: "the prompt is too long for the context window" }, "context_overflow"],
-    ["an error event that is no JSON", 'event: error\ndata: upstream connect error\n\n', "transient"],
+    [
+      "an error in its choice",
+      { choices: [{ index: 0, delta: {}, error: { message: "Key invalid", code: 401 } }] },
+      "auth_expired",
+    ],
+    [
+      "an error event without an error object",
+      { $bare: true, $event: "error", message: "the prompt is too long for the context window" },
+      "context_overflow",
+    ],
+    ["an error event that is no JSON", "event: error\ndata: upstream connect error\n\n", "transient"],
   ])("%s", async (_, chunk, kind) => {
     const { message } = await anOwnCall({ events: [...text("So far"), chunk], done: false });
     expect(message).toMatchObject({ stop_reason: "error", error_kind: kind });
   });
 
   it("reads the wait out of the words when no header names it", async () => {
-    const error = { message: "Rate limit reached. Please try again in 1m2.5s.", type: "requests", code: "rate_limit_exceeded" };
+    const error = {
+      message: "Rate limit reached. Please try again in 1m2.5s.",
+      type: "requests",
+      code: "rate_limit_exceeded",
+    };
     expect((await anOwnCall({ status: 429, json: { error } })).message.retry_after_ms).toBe(62_500);
   });
 
@@ -99,7 +220,11 @@ describe("what the answer says about its end", () => {
   it("a refusal is a permanent error that quotes it", async () => {
     const refusal = ["I can't ", "help."].map((piece) => delta({ refusal: piece }));
     const { message } = await anOwnCall(streamed(delta({ content: null, refusal: null }), refusal, finish("stop")));
-    expect(message).toMatchObject({ stop_reason: "error", error_kind: "permanent", error_message: "the model declined: I can't help." });
+    expect(message).toMatchObject({
+      stop_reason: "error",
+      error_kind: "permanent",
+      error_message: "the model declined: I can't help.",
+    });
   });
 
   it("length keeps the text and drops the cut call", async () => {
@@ -113,10 +238,13 @@ describe("what the answer says about its end", () => {
     expect(message).toMatchObject({ stop_reason: "length", content: [] });
   });
 
-  it.each(["stop", "length", "function_call", "a_new_reason"])("a whole call is a call although the reason is %s", async (reason) => {
-    const { message } = await anOwnCall(streamed(call(0, "call_1", '{"city":', '"Oslo"}'), finish(reason)));
-    expect(message).toMatchObject({ stop_reason: "function_call", content: [{ arguments: { city: "Oslo" } }] });
-  });
+  it.each(["stop", "length", "function_call", "a_new_reason"])(
+    "a whole call is a call although the reason is %s",
+    async (reason) => {
+      const { message } = await anOwnCall(streamed(call(0, "call_1", '{"city":', '"Oslo"}'), finish(reason)));
+      expect(message).toMatchObject({ stop_reason: "function_call", content: [{ arguments: { city: "Oslo" } }] });
+    },
+  );
 
   it.each(["tool_calls", "function_call", "eos"])("%s without a call is an end", async (reason) => {
     const { message } = await anOwnCall(streamed(text("Done."), finish(reason)));
@@ -130,12 +258,21 @@ describe("what the answer says about its end", () => {
 
   it("an abort in the middle of a call runs nothing, and the upstream sees it", async () => {
     const stop = new AbortController();
-    const slow = { ...cut(text("Now"), call(0, "call_1", '{"city":"Oslo"}'), text("…")), chunk: { mode: "event", delayMs: 50 }, end: "stall" as const };
+    const slow = {
+      ...cut(text("Now"), call(0, "call_1", '{"city":"Oslo"}'), text("…")),
+      chunk: { mode: "event", delayMs: 50 },
+      end: "stall" as const,
+    };
     const onFrame = (frame: { kind: string }) => {
       if (frame.kind === "function_call") stop.abort();
     };
     const { message } = await anOwnCall(slow, { signal: stop.signal, onFrame });
-    expect(message).toMatchObject({ stop_reason: "aborted", error_kind: null, error_message: null, content: [{ text: "Now" }] });
+    expect(message).toMatchObject({
+      stop_reason: "aborted",
+      error_kind: null,
+      error_message: null,
+      content: [{ text: "Now" }],
+    });
     expect(calls(message)).toEqual([]);
   });
 });
@@ -145,7 +282,11 @@ describe("calls", () => {
 
   it("get an id of their own when the server sends none", async () => {
     const { message } = await anOwnCall(
-      streamed(fragment({ index: 0, function: fn("{{tool:0}}", "{}") }), fragment({ index: 1, function: fn("{{tool:1}}", "{}") }), finish("tool_calls")),
+      streamed(
+        fragment({ index: 0, function: fn("{{tool:0}}", "{}") }),
+        fragment({ index: 1, function: fn("{{tool:1}}", "{}") }),
+        finish("tool_calls"),
+      ),
     );
     const ids = message.content.map((block) => (block.type === "function_call" ? block.id : ""));
     expect(new Set(ids).size).toBe(2);
@@ -183,13 +324,19 @@ describe("calls", () => {
   });
 
   it("without a name are dropped, and the reason alone is an end", async () => {
-    const { message } = await anOwnCall(streamed(text("Hm"), fragment({ index: 0, id: "a", function: fn(null, "{}") }), finish("tool_calls")));
+    const { message } = await anOwnCall(
+      streamed(text("Hm"), fragment({ index: 0, id: "a", function: fn(null, "{}") }), finish("tool_calls")),
+    );
     expect(message).toMatchObject({ stop_reason: "end", content: [{ text: "Hm" }] });
   });
 
   it("come in the old form too", async () => {
     const { message } = await anOwnCall(
-      streamed(delta({ function_call: fn("{{tool:0}}", '{"city":') }), delta({ function_call: { arguments: '"Oslo"}' } }), finish("function_call")),
+      streamed(
+        delta({ function_call: fn("{{tool:0}}", '{"city":') }),
+        delta({ function_call: { arguments: '"Oslo"}' } }),
+        finish("function_call"),
+      ),
     );
     expect(message.content).toMatchObject([{ function_id: "get_weather", arguments: { city: "Oslo" } }]);
   });
@@ -201,7 +348,10 @@ describe("calls", () => {
     ["null", null],
   ])("keep their arguments %j as %j", async (json, value) => {
     const { message } = await anOwnCall(streamed(call(0, "call_1", ...json), finish("tool_calls")));
-    expect(message).toMatchObject({ stop_reason: "function_call", content: [{ id: "call_1", provider_call_id: "call_1" }] });
+    expect(message).toMatchObject({
+      stop_reason: "function_call",
+      content: [{ id: "call_1", provider_call_id: "call_1" }],
+    });
     expect(message.content[0]).toHaveProperty("arguments", value);
   });
 
@@ -216,20 +366,35 @@ describe("calls", () => {
 
 describe("text", () => {
   it("is whole when a surrogate pair is split between two chunks, in frames and in the message", async () => {
-    const { message, frames } = await anOwnCall({ ...streamed(text("a\ud83c", "\udf0db"), finish("stop")), escapeNonAscii: true });
+    const { message, frames } = await anOwnCall({
+      ...streamed(text("a\ud83c", "\udf0db"), finish("stop")),
+      escapeNonAscii: true,
+    });
     expect(message.content).toEqual([{ type: "text", text: "a🌍b" }]);
-    expect(frames.map(({ offset, text: piece }) => [offset, piece])).toEqual([[0, "a"], [1, "🌍b"]]);
+    expect(frames.map(({ offset, text: piece }) => [offset, piece])).toEqual([
+      [0, "a"],
+      [1, "🌍b"],
+    ]);
   });
 
   it("comes as parts or as a whole message from some servers", async () => {
-    const parts = delta({ content: [{ type: "text", text: "Pa" }, { type: "text", text: "rts" }] });
+    const parts = delta({
+      content: [
+        { type: "text", text: "Pa" },
+        { type: "text", text: "rts" },
+      ],
+    });
     expect((await anOwnCall(streamed(parts, finish("stop")))).message.content).toMatchObject([{ text: "Parts" }]);
     const json = {
       object: "chat.completion",
       choices: [{ index: 0, message: { role: "assistant", content: "Whole." }, finish_reason: "stop" }],
       usage: { prompt_tokens: 3, completion_tokens: 2 },
     };
-    expect((await anOwnCall({ json })).message).toMatchObject({ stop_reason: "end", content: [{ text: "Whole." }], usage: { input: 3, output: 2 } });
+    expect((await anOwnCall({ json })).message).toMatchObject({
+      stop_reason: "end",
+      content: [{ text: "Whole." }],
+      usage: { input: 3, output: 2 },
+    });
   });
 
   it("of other choices is not ours", async () => {
@@ -239,8 +404,13 @@ describe("text", () => {
   });
 
   it("that reasons is a block of its own, before what it leads to", async () => {
-    const { message } = await anOwnCall(streamed(delta({ reasoning: "Hm" }), delta({ reasoning_content: "m." }), text("So."), finish("stop")));
-    expect(message.content).toEqual([{ type: "thinking", text: "Hmm." }, { type: "text", text: "So." }]);
+    const { message } = await anOwnCall(
+      streamed(delta({ reasoning: "Hm" }), delta({ reasoning_content: "m." }), text("So."), finish("stop")),
+    );
+    expect(message.content).toEqual([
+      { type: "thinking", text: "Hmm." },
+      { type: "text", text: "So." },
+    ]);
   });
 });
 
@@ -248,10 +418,26 @@ describe("usage", () => {
   it.each([
     ["the last totals, not sums", [usage(10, 1), usage(10, 5), usage(10, 7)], { input: 10, output: 7 }],
     ["null in between is no usage", [usage(10, 7), { choices: [], usage: null }], { input: 10, output: 7 }],
-    ["cached tokens are taken out of the input", [usage(100, 7, { prompt_tokens_details: { cached_tokens: 60 } })], { input: 40, cache_read: 60 }],
-    ["reasoning inside the completion counts once", [usage(10, 90, { total_tokens: 100, completion_tokens_details: { reasoning_tokens: 70 } })], { output: 90 }],
-    ["reasoning beside the completion is added", [usage(10, 20, { total_tokens: 100, completion_tokens_details: { reasoning_tokens: 70 } })], { output: 90 }],
-    ["more cached than prompt tokens is no negative input", [usage(10, 1, { prompt_tokens_details: { cached_tokens: 60 } })], { input: 0 }],
+    [
+      "cached tokens are taken out of the input",
+      [usage(100, 7, { prompt_tokens_details: { cached_tokens: 60 } })],
+      { input: 40, cache_read: 60 },
+    ],
+    [
+      "reasoning inside the completion counts once",
+      [usage(10, 90, { total_tokens: 100, completion_tokens_details: { reasoning_tokens: 70 } })],
+      { output: 90 },
+    ],
+    [
+      "reasoning beside the completion is added",
+      [usage(10, 20, { total_tokens: 100, completion_tokens_details: { reasoning_tokens: 70 } })],
+      { output: 90 },
+    ],
+    [
+      "more cached than prompt tokens is no negative input",
+      [usage(10, 1, { prompt_tokens_details: { cached_tokens: 60 } })],
+      { input: 0 },
+    ],
   ])("%s", async (_, chunks, wanted) => {
     const { message } = await anOwnCall(streamed(text("Ok"), finish("stop"), chunks));
     expect(message.usage).toMatchObject(wanted);

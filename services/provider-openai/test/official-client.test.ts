@@ -25,12 +25,23 @@ const more = [
       ...call(0, "call_a", '{"city":', '"Oslo"}'),
       ...call(1, "call_b", "{}"),
       finish("tool_calls"),
-      usage(100, 30, { total_tokens: 130, prompt_tokens_details: { cached_tokens: 64 }, completion_tokens_details: { reasoning_tokens: 9 } }),
+      usage(100, 30, {
+        total_tokens: 130,
+        prompt_tokens_details: { cached_tokens: 64 },
+        completion_tokens_details: { reasoning_tokens: 9 },
+      }),
     ],
     escapeNonAscii: true,
   }),
-  own("own-cut-by-limit", { events: [delta({ role: "assistant", content: "" }), ...text("And", " so"), finish("length"), usage(5, 2)], eol: "\r\n" }),
-  own("own-odd-spelling", { events: [delta({ role: "assistant", content: "" }), ...text("Fine."), finish("stop"), usage(5, 2)], space: false, multiline: true }),
+  own("own-cut-by-limit", {
+    events: [delta({ role: "assistant", content: "" }), ...text("And", " so"), finish("length"), usage(5, 2)],
+    eol: "\r\n",
+  }),
+  own("own-odd-spelling", {
+    events: [delta({ role: "assistant", content: "" }), ...text("Fine."), finish("stop"), usage(5, 2)],
+    space: false,
+    multiline: true,
+  }),
 ];
 const all = [...handedOut, ...more];
 
@@ -44,7 +55,9 @@ const reasons: Readonly<Record<string, string>> = { stop: "end", length: "length
 
 async function byOfficialClient(scenario: Scenario) {
   const client = new OpenAI({ baseURL: `${server.url}/openai/v1`, apiKey: "test-key", maxRetries: 0 });
-  const tools = (scenario.call.tools as { name: string; description: string; parameters: Record<string, unknown> }[]).map((tool) => ({
+  const tools = (
+    scenario.call.tools as { name: string; description: string; parameters: Record<string, unknown> }[]
+  ).map((tool) => ({
     type: "function" as const,
     function: tool,
   }));
@@ -58,7 +71,9 @@ async function byOfficialClient(scenario: Scenario) {
     .finalChatCompletion();
   const choice = completion.choices[0];
   const calls = (choice?.message.tool_calls ?? []).flatMap((made) =>
-    made.type === "function" ? [{ id: made.id, function_id: made.function.name, arguments: JSON.parse(made.function.arguments) }] : [],
+    made.type === "function"
+      ? [{ id: made.id, function_id: made.function.name, arguments: JSON.parse(made.function.arguments) }]
+      : [],
   );
   const cached = completion.usage?.prompt_tokens_details?.cached_tokens ?? 0;
   return {
@@ -80,7 +95,9 @@ async function byUs(scenario: Scenario) {
     catalog: scenarios.catalog,
   });
   const calls = message.content.flatMap((block) =>
-    block.type === "function_call" ? [{ id: block.id, function_id: block.function_id, arguments: block.arguments }] : [],
+    block.type === "function_call"
+      ? [{ id: block.id, function_id: block.function_id, arguments: block.arguments }]
+      : [],
   );
   return {
     text: message.content.map((block) => (block.type === "text" ? block.text : "")).join(""),

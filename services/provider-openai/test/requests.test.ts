@@ -5,9 +5,15 @@ import { anOwnCall, streamed } from "./an-own-call.ts";
 
 type Fields = Record<string, unknown>;
 const ok = streamed(text("ok"), finish("stop"));
-const blocks = (content: unknown[]): unknown[] => content.map((block) => (typeof block === "string" ? { type: "text", text: block } : block));
+const blocks = (content: unknown[]): unknown[] =>
+  content.map((block) => (typeof block === "string" ? { type: "text", text: block } : block));
 const user = (...content: unknown[]): Fields => ({ role: "user", content: blocks(content) });
-const assistant = (content: unknown[], fields: Fields = {}): Fields => ({ role: "assistant", content: blocks(content), provider: "openai", ...fields });
+const assistant = (content: unknown[], fields: Fields = {}): Fields => ({
+  role: "assistant",
+  content: blocks(content),
+  provider: "openai",
+  ...fields,
+});
 const call = (id: string, args: unknown = { city: "Oslo" }, fields: Fields = {}): Fields => ({
   type: "function_call",
   id,
@@ -25,7 +31,12 @@ const result = (id: string, content: unknown[], fields: Fields = {}): Fields => 
 const image = (data = "aGVsbG8=", mime = "image/png"): Fields => ({ type: "image", mime, data });
 
 interface Body {
-  messages: { role: string; content: unknown; tool_call_id?: string; tool_calls?: { id: string; function: Fields }[] }[];
+  messages: {
+    role: string;
+    content: unknown;
+    tool_call_id?: string;
+    tool_calls?: { id: string; function: Fields }[];
+  }[];
   tools?: { function: Fields }[];
   [field: string]: unknown;
 }
@@ -49,7 +60,11 @@ describe("the transcript", () => {
       {
         role: "assistant",
         content: "Both.",
-        tool_calls: ["a", "b"].map((id) => ({ id, type: "function", function: { name: "demo__lookup", arguments: '{"city":"Oslo"}' } })),
+        tool_calls: ["a", "b"].map((id) => ({
+          id,
+          type: "function",
+          function: { name: "demo__lookup", arguments: '{"city":"Oslo"}' },
+        })),
       },
       { role: "tool", tool_call_id: "a", content: "sunny" },
       { role: "tool", tool_call_id: "b", content: "boom" },
@@ -72,7 +87,12 @@ describe("the transcript", () => {
 
   it("keeps ids unique when a vendor used one twice", async () => {
     const again = (n: number) => call(`t-1-${n}-0`, { n }, { provider_call_id: "call_0" });
-    const body = await sent([assistant([again(1)]), result("t-1-1-0", ["one"]), assistant([again(2)]), result("t-1-2-0", ["two"])]);
+    const body = await sent([
+      assistant([again(1)]),
+      result("t-1-1-0", ["one"]),
+      assistant([again(2)]),
+      result("t-1-2-0", ["two"]),
+    ]);
     expect(body.messages.flatMap(({ tool_call_id }) => tool_call_id ?? [])).toEqual(["call_0", "t-1-2-0"]);
   });
 
@@ -96,7 +116,10 @@ describe("the transcript", () => {
   });
 
   it("puts the system prompt first, and none when it is blank", async () => {
-    expect((await sent([], { system_prompt: "Be brief." })).messages[0]).toEqual({ role: "system", content: "Be brief." });
+    expect((await sent([], { system_prompt: "Be brief." })).messages[0]).toEqual({
+      role: "system",
+      content: "Be brief.",
+    });
     expect((await sent([], { system_prompt: " " })).messages[0]?.role).toBe("user");
   });
 
@@ -149,10 +172,17 @@ describe("fields", () => {
 
   it("sends no empty list of tools, and names that the vendor takes", async () => {
     expect((await sent([], { tools: [] })).tools).toBeUndefined();
-    const tools = ["demo::lookup", `x::${"y".repeat(64)}::${"z".repeat(64)}`, "demo::lookup"].map((name) => ({ name, description: "d".repeat(2_000), parameters: { type: "object" } }));
+    const tools = ["demo::lookup", `x::${"y".repeat(64)}::${"z".repeat(64)}`, "demo::lookup"].map((name) => ({
+      name,
+      description: "d".repeat(2_000),
+      parameters: { type: "object" },
+    }));
     const body = await sent([], { tools });
     expect(body.tools).toHaveLength(2);
-    expect(body.tools?.[0]?.function).toMatchObject({ name: "demo__lookup", parameters: { type: "object", properties: {} } });
+    expect(body.tools?.[0]?.function).toMatchObject({
+      name: "demo__lookup",
+      parameters: { type: "object", properties: {} },
+    });
     expect(String(body.tools?.[0]?.function.description)).toHaveLength(1_024);
   });
 

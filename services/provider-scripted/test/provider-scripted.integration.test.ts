@@ -72,7 +72,7 @@ const calls = async (sessionId = "") => (await bus.call(scriptedCalls, { session
 
 async function framesOf(sessionId = ""): Promise<TokenFrame[]> {
   const frames: TokenFrame[] = [];
-  bus.nc.subscribe(subjects.tokens(sessionId), { callback: (_, message) => frames.push(message.json<TokenFrame>()) });
+  bus.nc.subscribe(subjects.tokens(sessionId), { callback: (_, message) => void frames.push(message.json<TokenFrame>()) });
   await bus.nc.flush();
   return frames;
 }

@@ -33,21 +33,27 @@ export class SseConnection implements Sink {
     raw.socket?.setKeepAlive(true);
     raw.write(`retry: ${retryMs}\n: open\n\n`);
     this.#heartbeat = setInterval(() => {
-      if (raw.writableLength < options.pauseBytes) raw.write(": heartbeat\n\n");
+      if (this.#isOpen && raw.writableLength < options.pauseBytes) raw.write(": heartbeat\n\n");
     }, options.heartbeatMs);
     raw.once("close", () => clearInterval(this.#heartbeat));
+    // A reset by the reader; `close` follows and ends the stream.
+    raw.once("error", () => raw.destroy());
+  }
+
+  get #isOpen(): boolean {
+    return !this.#raw.destroyed && !this.#raw.writableEnded;
   }
 
   async send(events: readonly SentEvent[]): Promise<void> {
     for (const { id, event } of events) {
-      if (this.#raw.destroyed) return;
+      if (!this.#isOpen) return;
       this.#raw.write(`id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
       if (this.#raw.writableLength > this.#options.pauseBytes) await this.#drained();
     }
   }
 
   fail(reason: string): void {
-    if (!this.#raw.destroyed) this.#raw.write(`: ${reason}\n\n`);
+    if (this.#isOpen) this.#raw.write(`: ${reason}\n\n`);
     this.#raw.destroy();
   }
 

@@ -15,7 +15,7 @@ const checkEveryMs = 500;
 
 export function createAuthenticator(path: string | undefined, logger: Logger, now = Date.now): Authenticator {
   if (path === undefined) return { isOpen: true, identify: () => anyone };
-  let { rows, stamp } = firstRead(path);
+  let { rows, stamp } = readTokens(path);
   let checkedAt = now();
   const refresh = (): void => {
     if (now() - checkedAt < checkEveryMs) return;
@@ -41,7 +41,8 @@ export function createAuthenticator(path: string | undefined, logger: Logger, no
   };
 }
 
-function firstRead(path: string): { rows: readonly TokenRow[]; stamp: string } {
+/** Throws CONFIG_INVALID for a file that cannot be read or does not parse. */
+export function readTokens(path: string): { rows: readonly TokenRow[]; stamp: string } {
   try {
     const stamp = stampOf(path);
     return { rows: parseTokens(readFileSync(path, "utf8")), stamp };

@@ -21,6 +21,8 @@ import { notFound, sessionRoutes } from "./routes-sessions.ts";
 
 export interface HttpServer {
   readonly app: FastifyInstance;
+  /** Event streams that are open now. */
+  readonly openStreams: number;
   /** Ends the open event streams, whose readers come back with their position, and closes. */
   close(): Promise<void>;
 }
@@ -58,6 +60,9 @@ export function buildServer(deps: HttpDeps): HttpServer {
   if (deps.config.hasConsole) consoleRoutes(app);
   return {
     app,
+    get openStreams() {
+      return connections.size;
+    },
     async close() {
       for (const connection of connections) connection.end();
       await app.close();
