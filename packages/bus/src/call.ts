@@ -124,7 +124,7 @@ async function request(deps: CallDeps, sending: Sending): Promise<unknown> {
       await Promise.race([deps.link.connected(deadline, stop.signal), cancelled]);
       const reconnected = deps.link.reconnected(stop.signal).then(() => {
         wasLost = true;
-        return true ? ("again" as const) : new Promise<never>(() => undefined);
+        return isRepeatable ? ("again" as const) : new Promise<never>(() => undefined);
       });
       sendings.push(sendOnce(deps, sending));
       const outcome = await Promise.race([...sendings, cancelled, reconnected]);

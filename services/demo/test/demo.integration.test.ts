@@ -124,7 +124,7 @@ describe("the effects log", () => {
     await bus.nc.flush();
     await call("slow", { ms: 350 }, own);
     const last = { turn_id: "t-1", function_call_id: "t-1-1-0", function_id: "demo::slow", done_ms: 350, total_ms: 350 };
-    await until(() => progress.length > 2, { what: "several reports arrive" });
+    await until(() => progress.length > 2 && JSON.stringify(progress.at(-1)) === JSON.stringify(last), { what: "several reports and the last arrive" });
     expect(progress.at(-1)).toEqual(last);
   });
 
