@@ -61,7 +61,9 @@ function requestFor(name: string) {
 function watchTokens(sessionId: string) {
   const frames: TokenFrame[] = [];
   const subscription = fleet.bus.nc.subscribe(subjects.tokens(sessionId), {
-    callback: (_, message) => frames.push(message.json<TokenFrame>()),
+    callback: (_, message) => {
+      frames.push(message.json<TokenFrame>());
+    },
   });
   return { frames, stop: () => subscription.unsubscribe() };
 }
@@ -101,10 +103,11 @@ describe("a provider on the bus", () => {
     const key = "provider-anthropic.s-an-abort.t-1.1.m0.1";
     const answer = fleet.bus.call(providerStream("anthropic"), request, {
       idempotencyKey: key,
+      epoch: 1,
       sessionId: request.session_id,
     });
     await until(() => frames.length > 0, { timeoutMs: 5_000, what: "the first frame" });
-    fleet.bus.nc.publish(subjects.cancel("provider-anthropic", key));
+    fleet.bus.nc.publish(subjects.cancel("provider-anthropic", key), JSON.stringify({ reason: "stop", epoch: 1 }));
     const { message } = (await answer) as { message: { stop_reason: string; content: { text: string }[] } };
     expect(message.stop_reason).toBe("aborted");
     expect(message.content[0]?.text).toMatch(/^word0 /);

@@ -1,17 +1,15 @@
 // A kill run: many sessions at once, and a SIGKILL of the owning orchestrator at every edge of their turns.
-import type { Bus } from "@flotilla/bus";
+import { until } from "@flotilla/testkit";
+import { checkJournal } from "./journal-check.ts";
+import { Killer } from "./killer.ts";
+import { type OrchestratorProcesses, Orchestrators } from "./orchestrators.ts";
 import { Owners } from "./owners.ts";
-import { seededRandom } from "./random.ts";
-import { edges } from "./script.ts";
 import { driveSession } from "./session-driver.ts";
 
-/** What a kill run needs of a fleet of processes. */
-export interface KillableFleet {
+/** What a kill run needs of a fleet of processes, two orchestrators among them. */
+export interface KillableFleet extends OrchestratorProcesses {
   /** Harness addresses. */
   readonly urls: readonly string[];
-  readonly bus: Bus;
-  kill(worker: string, replica: number): Promise<void>;
-  respawn(worker: string, replica: number): Promise<void>;
 }
 
 export interface KillRunOptions {
@@ -32,6 +30,8 @@ export interface KillReport {
   killsByEdge: Record<string, number>;
   sessions: number;
   wrong: { sessionId: string; problems: string[] }[];
+  /** Sessions that nobody took over after their owner was killed. */
+  orphans: string[];
   takeovers: number;
   takeoverP50Ms: number;
   takeoverMaxMs: number;
@@ -40,46 +40,27 @@ export interface KillReport {
 }
 
 export async function killRun(options: KillRunOptions): Promise<KillReport> {
-  const { fleet, log } = options;
-  const owners = new Owners(fleet.bus);
-  await fleet.bus.nc.flush();
-  const killer = new Killer(options, owners);
-  const wrong: KillReport["wrong"] = [];
-  let index = 0;
-  let done = 0;
+  const owners = new Owners(options.fleet.bus);
+  await options.fleet.bus.nc.flush();
+  const ground = new Orchestrators(options.fleet, owners);
+  const killer = new Killer({ ...options, ground });
   const startedAt = performance.now();
-  const isOver = (): boolean => killer.kills >= options.kills || performance.now() - startedAt > options.limitMs;
-  const lane = async (): Promise<void> => {
-    do {
-      const mine = index++;
-      killer.plan(mine);
-      let sessionIndex = "";
-      const { sessionId, problems } = await driveSession({
-        index: mine,
-        urls: fleet.urls,
-        timeoutMs: 60_000,
-        onEdge: (session, edge) => {
-          sessionIndex = session;
-          if (!isOver()) killer.atEdge(mine, session, edge);
-        },
-      });
-      done += 1;
-      if (problems.length > 0) {
-        wrong.push({ sessionId: sessionId === "" ? sessionIndex : sessionId, problems });
-        log(`wrong: ${sessionId}: ${problems.join("; ")}`);
-      }
-    } while (!isOver());
-  };
-  const progress = setInterval(() => log(`${killer.kills} kills, ${done} sessions, ${wrong.length} wrong`), 10_000);
-  await Promise.all(Array.from({ length: options.sessions }, lane));
-  clearInterval(progress);
-  await killer.settled();
+  const lanes = new Lanes(options, killer, startedAt + options.limitMs);
+  const progress = setInterval(() => options.log(`${killer.kills} kills, ${lanes.summary}`), 10_000);
+  try {
+    await Promise.all(Array.from({ length: options.sessions }, () => lanes.run()));
+    await killer.settled();
+    await settleOrphans(owners);
+  } finally {
+    clearInterval(progress);
+  }
   const times = owners.takeovers.map((takeover) => takeover.ms).sort((a, b) => a - b);
   return {
     kills: killer.kills,
     killsByEdge: killer.byEdge,
-    sessions: done,
-    wrong,
+    sessions: lanes.done,
+    wrong: lanes.wrong,
+    orphans: owners.orphans,
     takeovers: times.length,
     takeoverP50Ms: Math.round(times[Math.floor(times.length / 2)] ?? 0),
     takeoverMaxMs: Math.round(times.at(-1) ?? 0),
@@ -88,62 +69,55 @@ export async function killRun(options: KillRunOptions): Promise<KillReport> {
   };
 }
 
-/** Places one kill per session at one of the edges, one kill at a time. */
-class Killer {
-  readonly #options: KillRunOptions;
-  readonly #owners: Owners;
-  readonly #random: () => number;
-  readonly #planned = new Map<number, string>();
-  #order: string[] = [];
-  #lastAt = 0;
-  #running: Promise<void> = Promise.resolve();
-  #isBusy = false;
-  kills = 0;
-  readonly byEdge: Record<string, number> = {};
-
-  constructor(options: KillRunOptions, owners: Owners) {
-    this.#options = options;
-    this.#owners = owners;
-    this.#random = seededRandom(options.seed);
-  }
-
-  plan(index: number): void {
-    if (this.#order.length === 0) this.#order = shuffled(edges, this.#random);
-    this.#planned.set(index, this.#order.pop() ?? edges[0]);
-  }
-
-  atEdge(index: number, sessionId: string, edge: string): void {
-    if (this.#planned.get(index) !== edge || this.#isBusy || performance.now() - this.#lastAt < this.#options.gapMs)
-      return;
-    this.#planned.delete(index);
-    this.#isBusy = true;
-    this.#running = this.#kill(sessionId, edge).finally(() => {
-      this.#isBusy = false;
-    });
-  }
-
-  async #kill(sessionId: string, edge: string): Promise<void> {
-    const instance = this.#owners.instanceOf(sessionId);
-    const replica = Number(/-(\d+)-/.exec(instance ?? "")?.[1] ?? 0);
-    this.#lastAt = performance.now();
-    this.kills += 1;
-    this.byEdge[edge] = (this.byEdge[edge] ?? 0) + 1;
-    const killed = this.#options.fleet.kill("turn-orchestrator", replica);
-    if (instance !== null) this.#owners.killed(instance);
-    await killed;
-    await this.#options.fleet.respawn("turn-orchestrator", replica);
-  }
-
-  settled(): Promise<void> {
-    return this.#running;
-  }
+/** A session killed at its last edge may still be on its way to the other owner; what stays is in the report. */
+async function settleOrphans(owners: Owners): Promise<void> {
+  await until(() => owners.orphans.length === 0, { what: "every orphan has an owner", timeoutMs: 6_000 }).catch(
+    () => undefined,
+  );
 }
 
-function shuffled<T>(items: readonly T[], random: () => number): T[] {
-  const copy = [...items];
-  for (let i = copy.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1));
-    [copy[i], copy[j]] = [copy[j] as T, copy[i] as T];
+/** Sessions one after the other in each lane, until the kills are done or the time is up. */
+class Lanes {
+  readonly #options: KillRunOptions;
+  readonly #killer: Killer;
+  readonly #endsAt: number;
+  #index = 0;
+  done = 0;
+  readonly wrong: KillReport["wrong"] = [];
+
+  constructor(options: KillRunOptions, killer: Killer, endsAt: number) {
+    this.#options = options;
+    this.#killer = killer;
+    this.#endsAt = endsAt;
   }
-  return copy;
+
+  get summary(): string {
+    return `${this.done} sessions, ${this.wrong.length} wrong, next edge ${this.#killer.due}`;
+  }
+
+  get #isOver(): boolean {
+    return this.#killer.isDone || performance.now() > this.#endsAt;
+  }
+
+  async run(): Promise<void> {
+    do await this.#drive();
+    while (!this.#isOver);
+  }
+
+  async #drive(): Promise<void> {
+    const { fleet, log } = this.#options;
+    const { sessionId, problems } = await driveSession({
+      index: this.#index++,
+      urls: fleet.urls,
+      timeoutMs: 60_000,
+      onEdge: (session, edge) => {
+        if (!this.#isOver) this.#killer.atEdge(session, edge);
+      },
+    });
+    problems.push(...checkJournal(await fleet.bus.journal.readCommits(sessionId, 1)));
+    this.done += 1;
+    if (problems.length === 0) return;
+    this.wrong.push({ sessionId, problems });
+    log(`wrong: ${sessionId}: ${problems.join("; ")}`);
+  }
 }

@@ -38,6 +38,6 @@ const machine = `${cpus().length} x ${cpus()[0]?.model ?? "cpu"}, ${Math.round(t
 print(JSON.stringify({ machine, seed: Number(values.seed), ...report }, null, 2));
 if (values.out !== undefined)
   writeFileSync(values.out, JSON.stringify({ machine, seed: Number(values.seed), ...report }, null, 2));
-const isClean = report.wrong.length === 0 && report.takeoverMaxMs <= 5_000;
+const isClean = report.wrong.length === 0 && report.orphans.length === 0 && report.takeoverMaxMs <= 5_000;
 print(`${report.sessions - report.wrong.length} passed, ${report.wrong.length} failed`);
 process.exitCode = isClean ? 0 : 1;

@@ -35,8 +35,10 @@ export class Owners {
   #take(sessionId: string, isIdle: boolean, instance: string): void {
     this.#owners.set(sessionId, { instance, isIdle });
     const orphan = this.#orphans.get(sessionId);
-    if (orphan === undefined || orphan.instance === instance) return;
-    this.#orphans.delete(sessionId);
+    if (orphan === undefined) return;
+    // The victim's last commit may be seen after its death; when it was an idle one, there is nothing to take over.
+    if (orphan.instance !== instance || isIdle) this.#orphans.delete(sessionId);
+    if (orphan.instance === instance) return;
     this.takeovers.push({ sessionId, ms: performance.now() - orphan.killedAt });
   }
 

@@ -8,7 +8,7 @@ import { createClaimCheck } from "./claim-check.ts";
 import { type Connected, connectNats } from "./connect-nats.ts";
 import { createDeltas } from "./deltas.ts";
 import { createJournal } from "./journal.ts";
-import { createLink } from "./link.ts";
+import { Link } from "./link.ts";
 import { createOutcomes } from "./outcomes.ts";
 import { createRegistry } from "./registry.ts";
 import type { Bus, BusOptions } from "./types.ts";
@@ -31,7 +31,7 @@ async function assemble({ nc, shards }: Connected, options: BusOptions): Promise
   const { worker, instance, logger } = options;
   const js = jetstream(nc, { timeout: requestTimeoutMs });
   const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: requestTimeoutMs });
-  const link = createLink(nc, logger);
+  const link = new Link(nc, logger);
   const isConnected = (): boolean => link.isUp;
   const blobs = createBlobs({ nc, js, jsm });
   const claimCheck = createClaimCheck({ nc, js, jsm });
@@ -64,7 +64,7 @@ async function assemble({ nc, shards }: Connected, options: BusOptions): Promise
     ping: (timeoutMs = 2_000) => ping(nc, timeoutMs),
     call: caller.call,
     callId: caller.callId,
-    onReconnect: link.onReconnect,
+    onReconnect: (handler) => link.onReconnect(handler),
     close() {
       closing ??= close(nc, () => registry.stop());
       return closing;

@@ -1,93 +1,101 @@
 // Whether the connection is up, and how to wait for it.
 import { FlotillaError } from "@flotilla/errors";
 import type { Logger } from "@flotilla/telemetry";
-import type { NatsConnection } from "@nats-io/transport-node";
+import type { NatsConnection, Status } from "@nats-io/transport-node";
 
-export interface Link {
-  readonly isUp: boolean;
+export class Link {
+  readonly #nc: NatsConnection;
+  readonly #logger: Logger;
+  readonly #handlers = new Set<() => void>();
+  #isUp = true;
+  #connectedAt = Date.now();
+
+  constructor(nc: NatsConnection, logger: Logger) {
+    this.#nc = nc;
+    this.#logger = logger;
+    this.#follow().catch((error: unknown) => logger.error("the bus cannot be followed", { error: String(error) }));
+    this.#watchEnd().catch((error: unknown) => logger.error("the bus ended badly", { error: String(error) }));
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
   /** Epoch ms of the last connect or reconnect. */
-  readonly connectedAt: number;
-  /** Resolves when the connection is up; BUS_UNAVAILABLE at the deadline. */
-  connected(deadline: number, signal: AbortSignal): Promise<void>;
-  /** Resolves after the next reconnect; never when the signal aborts before. */
-  reconnected(signal: AbortSignal): Promise<void>;
+  get connectedAt(): number {
+    return this.#connectedAt;
+  }
+
   /** Runs after every reconnect; returns the unsubscribe function. */
-  onReconnect(handler: () => void): () => void;
-}
-
-export function createLink(nc: NatsConnection, logger: Logger): Link {
-  const handlers = new Set<() => void>();
-  let isUp = true;
-  let connectedAt = Date.now();
-
-  const onReconnect = (handler: () => void): (() => void) => {
-    handlers.add(handler);
+  onReconnect(handler: () => void): () => void {
+    this.#handlers.add(handler);
     return () => {
-      handlers.delete(handler);
+      this.#handlers.delete(handler);
     };
-  };
+  }
 
-  const back = (): void => {
-    isUp = true;
-    connectedAt = Date.now();
-    logger.info("the bus connection is back", { server: nc.getServer() });
-    for (const handler of [...handlers]) {
-      try {
-        handler();
-      } catch (error) {
-        logger.error("a reconnect handler failed", { error: String(error) });
-      }
-    }
-  };
+  /** Resolves when the connection is up; BUS_UNAVAILABLE at the deadline. */
+  connected(deadline: number, signal: AbortSignal): Promise<void> {
+    if (this.#isUp) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const late = (): void => {
+        reject(new FlotillaError("BUS_UNAVAILABLE", "the bus is not reachable", { retryAfterMs: 1_000 }));
+      };
+      const timer = setTimeout(late, Math.max(0, deadline - Date.now()));
+      signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+      this.#once(signal, () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
 
-  const follow = async (): Promise<void> => {
-    for await (const status of nc.status()) {
-      if (status.type === "disconnect") {
-        if (isUp) logger.warn("the bus connection was lost", { server: status.server });
-        isUp = false;
-      } else if (status.type === "reconnect") back();
-      else if (status.type === "error") logger.warn("the bus reported an error", { reason: status.error.message });
-      else if (status.type === "slowConsumer")
-        logger.warn("a subscription does not keep up", { pending: status.pending });
-    }
-  };
-  follow().catch((error: unknown) => logger.error("the bus status cannot be followed", { error: String(error) }));
-  nc.closed()
-    .then((error) => {
-      isUp = false;
-      if (error instanceof Error) logger.error("the bus connection was closed for good", { reason: error.message });
-    })
-    .catch((error: unknown) => logger.error("the bus connection ended badly", { error: String(error) }));
+  /** Resolves after the next reconnect; never when the signal aborts before. */
+  reconnected(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => this.#once(signal, resolve));
+  }
 
-  const once = (signal: AbortSignal, handler: () => void): void => {
-    const unsubscribe = onReconnect(() => {
+  #once(signal: AbortSignal, handler: () => void): void {
+    const unsubscribe = this.onReconnect(() => {
       unsubscribe();
       handler();
     });
     signal.addEventListener("abort", unsubscribe, { once: true });
-  };
+  }
 
-  return {
-    get isUp() {
-      return isUp;
-    },
-    get connectedAt() {
-      return connectedAt;
-    },
-    connected(deadline, signal) {
-      if (isUp) return Promise.resolve();
-      return new Promise((resolve, reject) => {
-        const late = (): void =>
-          reject(new FlotillaError("BUS_UNAVAILABLE", "the bus is not reachable", { retryAfterMs: 1_000 }));
-        const timer = setTimeout(late, Math.max(0, deadline - Date.now()));
-        signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
-        once(signal, () => {
-          clearTimeout(timer);
-          resolve();
-        });
-      });
-    },
-    reconnected: (signal) => new Promise((resolve) => once(signal, resolve)),
-    onReconnect,
-  };
+  async #follow(): Promise<void> {
+    for await (const status of this.#nc.status()) this.#take(status);
+  }
+
+  #take(status: Status): void {
+    if (status.type === "disconnect") {
+      if (this.#isUp) this.#logger.warn("the bus connection was lost", { server: status.server });
+      this.#isUp = false;
+    } else if (status.type === "reconnect") {
+      this.#back(status.server);
+    } else if (status.type === "error") {
+      this.#logger.warn("the bus reported an error", { reason: status.error.message });
+    } else if (status.type === "slowConsumer") {
+      this.#logger.warn("a subscription does not keep up", { pending: status.pending });
+    }
+  }
+
+  #back(server: string): void {
+    this.#isUp = true;
+    this.#connectedAt = Date.now();
+    this.#logger.info("the bus connection is back", { server });
+    for (const handler of [...this.#handlers]) {
+      try {
+        handler();
+      } catch (error) {
+        this.#logger.error("a reconnect handler failed", { error: String(error) });
+      }
+    }
+  }
+
+  async #watchEnd(): Promise<void> {
+    const error = await this.#nc.closed();
+    this.#isUp = false;
+    if (error instanceof Error) this.#logger.error("the bus connection was closed for good", { reason: error.message });
+  }
 }

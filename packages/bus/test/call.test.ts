@@ -1,5 +1,5 @@
 // Calls against real workers: values, typed errors, deadlines, cancellation, routing, outages.
-import { defineFunction, headerNames, subjects } from "@flotilla/contracts";
+import { defineFunction, FunctionManifest, headerNames, subjects } from "@flotilla/contracts";
 import { FlotillaError } from "@flotilla/errors";
 import { type StartedNats, startNats, until } from "@flotilla/testkit";
 import type { Msg } from "@nats-io/transport-node";
@@ -268,11 +268,16 @@ describe("a call during an outage of the bus", () => {
   it("does not go to a worker of lower precedence only because the first one is slow to come back", async () => {
     await serveShop(() => ({ by: "shop" }));
     const swap = await busOf(stack, nats, "shop-swap");
-    await serve(swap, "shop::sell", () => ({ by: "shop-swap" }), { priority: 100 });
+    const functions = [FunctionManifest.parse({ id: "shop::sell", replay: "safe" })];
+    await swap.registry.register({ worker: "shop-swap", version: "1.0.0", priority: 100, functions, meta: {} });
     await until(() => caller.registry.resolve("shop::sell")?.worker === "shop-swap", { what: "the swap wins" });
     await nats.restart();
-    await until(() => caller.connected, { what: "the caller is back" });
-    expect(await caller.callId("shop::sell", {}, { timeoutMs: 10_000 })).toEqual({ by: "shop-swap" });
+    await until(() => caller.connected && swap.connected && shop.connected, { what: "all are back" });
+    const calling = caller.callId("shop::sell", {}, { timeoutMs: 10_000 });
+    await caller.ping();
+    await caller.ping();
+    await answerCalls(swap, "shop::sell", () => ({ by: "shop-swap" }));
+    expect(await calling).toEqual({ by: "shop-swap" });
   });
 });
 

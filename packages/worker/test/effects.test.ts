@@ -1,5 +1,6 @@
 // The outcome protocol (I4) on a real nats-server: a key runs once, everybody else attaches.
 import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
 import type { Bus, OutcomeRecord } from "@flotilla/bus";
 import { subjects } from "@flotilla/contracts";
 import { type StartedNats, startNats, until } from "@flotilla/testkit";
@@ -238,7 +239,9 @@ describe("after the SIGKILL of the worker that ran a call", () => {
     await until(() => bus.registry.resolve(work.id)?.live, { what: "the worker to be live" });
     const lost = codeOf(bus.call(work, {}, { idempotencyKey: key, epoch: 1, timeoutMs: 3_000 }));
     const revision = await untilRunning(bus, key);
+    const ended = once(child, "exit");
     child.kill("SIGKILL");
+    await ended;
     let runs = 0;
     await using worker = await startWorker(nats, {
       functions: [

@@ -49,7 +49,7 @@ export interface RunningFlotilla {
 /** The command as a user starts it. */
 export function startFlotilla(args: readonly string[], env: Readonly<Record<string, string>>): RunningFlotilla {
   const base = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "" };
-  const child = spawn(command, args, { env: { ...base, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(command, args, { env: { ...base, ...env }, stdio: ["pipe", "pipe", "pipe"] });
   const pieces: string[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data: Buffer) => pieces.push(data.toString()));
   const exited = new Promise<number>((resolve) => child.once("close", (code) => resolve(code ?? 1)));

@@ -123,6 +123,11 @@ describe("POST /v1/sessions/{sid}/turns", () => {
     expect(answer).toMatchObject({ status: 422, body: { code: "PROVIDER_UNKNOWN", field: "provider" } });
   });
 
+  it("answers 503 for a model without a provider while no catalog is there to look it up", async () => {
+    const answer = await post("/v1/sessions/t4/turns", { text: "x", model: "m" });
+    expect(answer).toMatchObject({ status: 503, body: { code: "WORKER_UNAVAILABLE", field: "model" } });
+  });
+
   it.each(["a b", "x".repeat(65), "a.b", "ü", "a/b"])("refuses the session id %j with 400", async (sid) => {
     const answer = await post(`/v1/sessions/${encodeURIComponent(sid)}/turns`, { text: "x" });
     expect(answer).toMatchObject({ status: 400, body: { field: "session_id" } });

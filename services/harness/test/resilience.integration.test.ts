@@ -4,7 +4,7 @@ import type { Bus } from "@flotilla/bus";
 import { subjects } from "@flotilla/contracts";
 import { type StartedNats, startNats, until } from "@flotilla/testkit";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { aCommit, aModelCall, anAssistant, aRecord, aText, aTurn, framesOf, joined } from "./builders.ts";
+import { aCommit, aFrame, aModelCall, anAssistant, aRecord, aText, aTurn, framesOf, joined } from "./builders.ts";
 import { SseClient } from "./sse-client.ts";
 import { Committer, connectAs, offer, startHarness, type TestHarness } from "./support.ts";
 
@@ -124,19 +124,24 @@ describe("readers", () => {
   it("closes one that takes nothing while more and more waits for it", async () => {
     const state = aRecord({ session_id: "slow", model_call: aModelCall("m") });
     await new Committer(operator, "slow").commit(aCommit(1, { state }));
+    const text = "x".repeat(100_000);
+    const frameOf = (n: number) => aFrame("m", n, 0, n * text.length, text);
+    await operator.deltas.append("slow", "m", [frameOf(0)]);
     const socket = await aRawReader("slow");
-    await new Promise((resolve) => socket.once("data", resolve));
+    let head = "";
+    socket.on("data", (data) => {
+      head += data.toString().slice(0, 20_000);
+    });
+    await until(() => head.includes("message_update"), { what: "the stream is live" });
     socket.pause();
     let isClosed = false;
     socket.once("close", () => {
       isClosed = true;
     });
-    const text = "x".repeat(100_000);
-    let n = 0;
+    let n = 1;
     await until(
       () => {
-        const frame = { turn_id: "t-1", message_id: "m", n, block: 0, kind: "text", offset: n * text.length, text };
-        operator.nc.publish(subjects.tokens("slow"), JSON.stringify(frame));
+        operator.nc.publish(subjects.tokens("slow"), JSON.stringify(frameOf(n)));
         n++;
         // Only a reading socket learns that the other end has hung up.
         if (n > 200) socket.resume();

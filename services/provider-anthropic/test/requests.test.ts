@@ -179,6 +179,23 @@ describe("results", () => {
   });
 });
 
+describe("images of a failure", () => {
+  it("stand behind all results, because the API takes only text in a result that is an error", async () => {
+    const { body } = await sent([
+      assistant([call("a"), call("b")]),
+      result("a", ["torn", image()], { is_error: true }),
+      result("b", ["fine"]),
+    ]);
+    expect(body.messages[2]?.content).toMatchObject([
+      { tool_use_id: "a", is_error: true, content: [{ type: "text", text: "torn" }] },
+      { tool_use_id: "b" },
+      { type: "text", text: "Images of the result of get_weather:" },
+      { type: "image" },
+    ]);
+    expect(body.messages[2]?.content[0]?.content).toHaveLength(1);
+  });
+});
+
 describe("images", () => {
   it("are sent in place, cleaned of a data prefix, line breaks and the URL alphabet", async () => {
     const { body } = await sent([user("look", image("data:image/jpg;base64,ab-_\nab==", "image/JPG"), "there")]);

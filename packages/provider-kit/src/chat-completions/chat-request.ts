@@ -20,7 +20,7 @@ export function chatRequest(call: ProviderCall, dialect: ChatDialect): Record<st
     type: "function",
     function: {
       name: call.names.wireName(tool.name),
-      description: tool.description.slice(0, dialect.maxDescriptionChars ?? Number.POSITIVE_INFINITY),
+      ...(tool.description === "" ? {} : { description: tool.description.slice(0, dialect.maxDescriptionChars) }),
       parameters: toolSchema(tool.parameters),
     },
   }));

@@ -35,7 +35,9 @@ export async function runDetached(options: DetachedOptions): Promise<void> {
   child.disconnect();
   child.unref();
   const { terminal, isJson } = options;
-  terminal.print(isJson ? JSON.stringify(outcome) : `${bannerOf(outcome)}  stop      flotilla down\n`);
+  terminal.print(
+    isJson ? JSON.stringify(outcome) : `${bannerOf(outcome)}  stop      make down, or: npx flotilla down\n`,
+  );
 }
 
 function ended(code: number, logFile: string, logStart: number): FleetError {

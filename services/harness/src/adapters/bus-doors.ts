@@ -2,7 +2,7 @@
 // accepted while the orchestrator is at zero. Both ways end in the same code of the bus package.
 import { acceptAbort, acceptInbox, acceptStart, type Bus } from "@flotilla/bus";
 import { type FunctionContract, RunStartRequest, randomId, runAbort, runStart } from "@flotilla/contracts";
-import { isFlotillaError } from "@flotilla/errors";
+import { FlotillaError, isFlotillaError } from "@flotilla/errors";
 import { injectContext } from "@flotilla/telemetry";
 import type { HarnessConfig } from "../config.ts";
 import type { Doors } from "../ports.ts";
@@ -28,7 +28,8 @@ export function createDoors(bus: Bus, config: Pick<HarnessConfig, "defaults">): 
         }
       }
       const options = { defaults: config.defaults, traceparent: traceparent() };
-      return within(doorDeadlineMs, "accepting the turn", acceptStart(bus, RunStartRequest.parse(body), options));
+      const accepting = acceptStart(bus, RunStartRequest.parse(body), options).catch(catalogAway);
+      return within(doorDeadlineMs, "accepting the turn", accepting);
     },
     async abort(request) {
       if (isOffered(runAbort)) {
@@ -48,6 +49,17 @@ export function createDoors(bus: Bus, config: Pick<HarnessConfig, "defaults">): 
 function isAway(error: unknown): boolean {
   const away = ["WORKER_UNAVAILABLE", "FUNCTION_NOT_FOUND", "SHUTTING_DOWN", "TIMEOUT"];
   return isFlotillaError(error) && away.includes(error.code);
+}
+
+/** A model without a provider is looked up in the catalog: that nobody offers it is not the caller's mistake. */
+function catalogAway(error: unknown): never {
+  if (!isFlotillaError(error) || error.code !== "FUNCTION_NOT_FOUND") throw error;
+  const options = { field: "model", retryAfterMs: 2_000, cause: error };
+  throw new FlotillaError(
+    "WORKER_UNAVAILABLE",
+    "no models catalog is live to look the model up; name a provider",
+    options,
+  );
 }
 
 function traceparent(): string | null {

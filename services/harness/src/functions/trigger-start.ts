@@ -1,7 +1,7 @@
 // harness::trigger and POST /v1/trigger of run::start: one path from an envelope to an accepted turn.
 import { Id, RunStartRequest, type RunStartResult } from "@flotilla/contracts";
 import { invalidInput } from "@flotilla/errors";
-import { invalidRequest } from "../domain/problem.ts";
+import { invalidRequest } from "../http/problem.ts";
 import type { Doors } from "../ports.ts";
 
 export interface TriggerEnvelope {

@@ -1,6 +1,6 @@
 // The OpenAPI 3.1 document, derived from the routes and their schemas. Pure.
 import { z } from "zod";
-import { Problem, problemType } from "../domain/problem.ts";
+import { Problem, problemType } from "./problem.ts";
 import type { Route } from "./route.ts";
 
 type Json = Record<string, unknown>;

@@ -1,11 +1,11 @@
 // Routes about the fleet: trigger, workers, functions, health.
 import { randomId } from "@flotilla/contracts";
 import { ensureFlotillaError, FlotillaError, invalidInput } from "@flotilla/errors";
-import { problemOf, problemType } from "../domain/problem.ts";
 import { type Identity, workspaceFor } from "../domain/tokens.ts";
 import { checkTriggerable } from "../domain/trigger-rules.ts";
 import { triggerStart } from "../functions/trigger-start.ts";
 import type { HttpDeps } from "./deps.ts";
+import { problemOf, problemType } from "./problem.ts";
 import { type Answer, defineRoute, type Route } from "./route.ts";
 import * as schemas from "./schemas.ts";
 

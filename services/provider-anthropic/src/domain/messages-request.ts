@@ -38,7 +38,7 @@ export function messagesRequest(
 function toolsOf(tools: ProviderCall["request"]["tools"], wireName: (id: string) => string): WireTool[] {
   const wire = tools.map((tool) => ({
     name: wireName(tool.name),
-    description: tool.description,
+    ...(tool.description === "" ? {} : { description: tool.description }),
     input_schema: toolSchema(tool.parameters),
   }));
   return [...new Map(wire.map((tool) => [tool.name, tool])).values()];

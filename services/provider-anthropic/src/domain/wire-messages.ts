@@ -23,6 +23,7 @@ export function wireMessages(prepared: readonly PreparedMessage[], wireName: (id
     else {
       add("assistant", assistantBlocks(message, wireName));
       add("user", message.results.map(resultOf));
+      add("user", message.results.filter(hasImagesApart).flatMap(imagesOf));
     }
   }
   return withoutTrailingSpace(messages);
@@ -45,8 +46,18 @@ function inputOf(value: unknown): Record<string, unknown> {
 }
 
 function resultOf(result: PreparedResult): WireBlock {
-  const content = [{ type: "text" as const, text: result.text }, ...result.images.map(partOf)];
+  const images = hasImagesApart(result) ? [] : result.images.map(partOf);
+  const content = [{ type: "text" as const, text: result.text }, ...images];
   return { type: "tool_result", tool_use_id: result.wireId, content, ...(result.isError ? { is_error: true } : {}) };
+}
+
+/** The API takes nothing but text in the result of a failure; its images stand behind all results. */
+function hasImagesApart(result: PreparedResult): boolean {
+  return result.isError && result.images.length > 0;
+}
+
+function imagesOf(result: PreparedResult): WireBlock[] {
+  return [{ type: "text", text: `Images of the result of ${result.functionId}:` }, ...result.images.map(partOf)];
 }
 
 function partOf(part: PreparedPart): WireText | WireImageBlock {

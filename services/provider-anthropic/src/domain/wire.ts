@@ -20,7 +20,7 @@ export interface WireMessage {
 }
 export interface WireTool {
   name: string;
-  description: string;
+  description?: string;
   input_schema: Record<string, unknown>;
   cache_control?: CacheControl;
 }

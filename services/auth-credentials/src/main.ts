@@ -1,0 +1,5 @@
+// The credentials worker as a process of its own.
+import { runMain } from "@flotilla/worker";
+import { definition } from "./worker.ts";
+
+await runMain(definition);
