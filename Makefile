@@ -1,9 +1,5 @@
 # The front door of the repository: every target delegates.
 FLOTILLA := services/cli/bin/flotilla
-NODE_BIN := node_modules/.bin
-
-# The workspace's own Node, also where the machine's is older.
-export PATH := $(CURDIR)/$(NODE_BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup up down chat test verify format bench-turn test-kill
@@ -25,8 +21,8 @@ chat: ## talk to the running fleet
 	@$(FLOTILLA) chat $(ARGS)
 
 ##@ Check
-test: setup ## lint, types and every test; the last line is "N passed, N failed"
-	@npm test --silent
+test: setup ## lint, types and every test; the last line is "N passed, N failed" (ARGS="packages/bus": some tests)
+	@npm test --silent -- $(ARGS)
 
 verify: setup ## lint and types only
 	@npm run --silent verify

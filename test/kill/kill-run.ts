@@ -2,12 +2,13 @@
 import { until } from "@flotilla/testkit";
 import { checkJournal } from "./journal-check.ts";
 import { Killer } from "./killer.ts";
-import { type OrchestratorProcesses, Orchestrators } from "./orchestrators.ts";
+import type { ReplicaProcesses } from "./live-replicas.ts";
+import { Orchestrators } from "./orchestrators.ts";
 import { Owners } from "./owners.ts";
 import { driveSession } from "./session-driver.ts";
 
 /** What a kill run needs of a fleet of processes, two orchestrators among them. */
-export interface KillableFleet extends OrchestratorProcesses {
+export interface KillableFleet extends ReplicaProcesses {
   /** Harness addresses. */
   readonly urls: readonly string[];
 }

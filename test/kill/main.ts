@@ -20,6 +20,7 @@ const print = (line: string): void => {
 };
 
 const fleet = await startProcessFleet({ replicas: { "turn-orchestrator": 2, harness: 2 } });
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 let report: KillReport;
 try {
   report = await killRun({

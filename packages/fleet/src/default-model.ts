@@ -10,8 +10,8 @@ const demo: DefaultModel = { provider: "scripted", model: "demo" };
 
 /** In order of preference, by the variable that holds the provider's key. */
 const byKey: readonly (readonly [string, DefaultModel])[] = [
-  ["ANTHROPIC_API_KEY", { provider: "anthropic", model: "claude-sonnet-4-5" }],
-  ["OPENAI_API_KEY", { provider: "openai", model: "gpt-5" }],
+  ["ANTHROPIC_API_KEY", { provider: "anthropic", model: "claude-sonnet-5-5" }],
+  ["OPENAI_API_KEY", { provider: "openai", model: "gpt-6.1-sol" }],
 ];
 
 export const keyVariables: readonly string[] = byKey.map(([variable]) => variable);

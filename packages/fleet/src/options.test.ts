@@ -1,10 +1,12 @@
 // Behaviour of what a person may ask of a fleet: workers, replicas, the default model, server programs.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { defaultModel } from "./default-model.ts";
+import { defaultModel, keyVariables } from "./default-model.ts";
 import { parseReplicas } from "./replicas.ts";
 import { dockerProgram, isAtLeast } from "./server-program.ts";
-import { workerEnv } from "./worker-env.ts";
-import { allWorkers, parseWorkers } from "./worker-folders.ts";
+import { envOfWorker, workerEnv } from "./worker-env.ts";
+import { allWorkers, parseWorkers, repositoryRoot } from "./worker-folders.ts";
 
 const known = ["harness", "policy", "turn-orchestrator"];
 
@@ -49,6 +51,15 @@ describe("defaultModel", () => {
     expect(defaultModel({ OPENAI_API_KEY_FILE: "/run/key" }).provider).toBe("openai");
   });
 
+  it("names models that the catalog knows", () => {
+    const file = join(repositoryRoot, "services", "models-catalog", "data", "models.json");
+    const { models } = JSON.parse(readFileSync(file, "utf8")) as { models: { provider: string; id: string }[] };
+    for (const variable of keyVariables) {
+      const { provider, model } = defaultModel({ [variable]: "k" });
+      expect(models).toContainEqual(expect.objectContaining({ provider, id: model }));
+    }
+  });
+
   it("is what the environment names, whatever keys there are", () => {
     const env = { ANTHROPIC_API_KEY: "k", FLOTILLA_DEFAULT_PROVIDER: "scripted", FLOTILLA_DEFAULT_MODEL: "play" };
     expect(defaultModel(env)).toEqual({ provider: "scripted", model: "play" });
@@ -84,6 +95,21 @@ describe("workerEnv", () => {
       NATS_URL: "nats://x",
       LOG_LEVEL: "debug",
     });
+  });
+});
+
+describe("envOfWorker", () => {
+  const env = {
+    OPENAI_API_KEY: "k",
+    ANTHROPIC_API_KEY_FILE: "/k",
+    HF_TOKEN: "t",
+    OPENAI_BASE_URL: "http://x",
+    LOG_LEVEL: "info",
+  };
+
+  it("gives keys to the worker that hands them out, and to no other process (I13)", () => {
+    expect(envOfWorker("auth-credentials", env)).toEqual(env);
+    expect(envOfWorker("provider-openai", env)).toEqual({ OPENAI_BASE_URL: "http://x", LOG_LEVEL: "info" });
   });
 });
 

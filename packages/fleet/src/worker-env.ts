@@ -27,3 +27,11 @@ export function workerEnv(options: WorkerEnvOptions): Env {
     FLOTILLA_DEFAULT_MODEL: model,
   };
 }
+
+const credential = /(_API_KEY|^HF_TOKEN|^AWS_[A-Z_]+|^GOOGLE_APPLICATION_CREDENTIALS)(_FILE)?$/;
+
+/** What one worker's process gets: keys of providers go to the worker that hands them out, and to no other (I13). */
+export function envOfWorker(worker: string, env: Env): Env {
+  if (worker === "auth-credentials") return env;
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !credential.test(name)));
+}

@@ -6,6 +6,7 @@ import { FleetError } from "./fleet-error.ts";
 import { type KeptProcess, keepProcess } from "./kept-process.ts";
 import type { Replicas } from "./replicas.ts";
 import type { RunDirectory } from "./run-directory.ts";
+import { envOfWorker } from "./worker-env.ts";
 import { mainFileOf } from "./worker-folders.ts";
 
 export interface WorkerProcess extends KeptProcess {
@@ -42,7 +43,7 @@ async function startWorkerProcess(
     spec: {
       command: process.execPath,
       args: [mainFileOf(worker)],
-      env: { ...options.env, FLOTILLA_INSTANCE: String(replica) },
+      env: { ...envOfWorker(worker, options.env), FLOTILLA_INSTANCE: String(replica) },
       output: logs === "inherit" ? logs : join(logs, `${name}.log`),
     },
     runDir,

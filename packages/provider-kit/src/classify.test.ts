@@ -62,6 +62,8 @@ describe("what only looks like it", () => {
     "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 6000000 bytes > 5242880 bytes",
     "A maximum of 4 blocks with cache_control may be provided. Found 5.",
     "A maximum of 100 PDF pages may be provided.",
+    "The requested max_tokens 9000 exceeds the limit of 8192 completion tokens allowed for this model",
+    "The image file is too large. Reduce the size of the file.",
     "temperature: range: 0..1",
     "stop_sequences: each stop sequence must contain non-whitespace",
     "messages: roles must alternate between user and assistant",

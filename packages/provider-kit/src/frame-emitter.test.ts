@@ -158,6 +158,7 @@ describe("stored frames", () => {
       isFlushed = true;
     });
     await vi.advanceTimersByTimeAsync(0);
+    expect(kept()).toEqual([[[0, 0, "a"]]]);
     stored[0]?.done();
     await vi.advanceTimersByTimeAsync(0);
     expect([isFlushed, kept()]).toEqual([false, [[[0, 0, "a"]], [[0, 1, "b"]]]]);

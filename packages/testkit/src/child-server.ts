@@ -1,6 +1,6 @@
 // One server process of a test: found, started, killed and started again on the same port and store.
 import { type ChildProcess, spawn } from "node:child_process";
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { delimiter, join } from "node:path";
 import { until } from "./until.ts";
@@ -35,7 +35,7 @@ export async function freePort(): Promise<number> {
 
 export interface TestServer {
   readonly pid: number;
-  /** Sends the signal; resolves when the process has ended (at once for SIGSTOP and SIGCONT). */
+  /** Sends the signal; resolves when the process has ended (SIGSTOP: is stopped; SIGCONT: at once). */
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Ends it when it runs, and starts it again on the same port and store. */
   restart(): Promise<void>;
@@ -63,8 +63,9 @@ export async function startServer(command: ServerCommand): Promise<TestServer> {
       return child.pid ?? 0;
     },
     async kill(signal) {
-      if (signal === "SIGSTOP" || signal === "SIGCONT") child.kill(signal);
-      else await end(signal);
+      if (signal !== "SIGSTOP" && signal !== "SIGCONT") return end(signal);
+      child.kill(signal);
+      if (signal === "SIGSTOP") await until(() => isStopped(child.pid ?? 0), { what: `${command.what} is stopped` });
     },
     async restart() {
       await end("SIGKILL");
@@ -94,6 +95,16 @@ async function launch(command: ServerCommand): Promise<ChildProcess> {
   for (const loser of [failed, ready]) loser.catch(() => undefined);
   await Promise.race([ready, failed]);
   return child;
+}
+
+/** A stop reaches the threads of a process one by one. Where there is no /proc, nobody can tell. */
+function isStopped(pid: number): boolean {
+  try {
+    const tasks = readdirSync(`/proc/${pid}/task`);
+    return tasks.every((task) => /\) [Tt] /.test(readFileSync(`/proc/${pid}/task/${task}/stat`, "utf8")));
+  } catch {
+    return true;
+  }
 }
 
 function hasEnded(child: ChildProcess): boolean {

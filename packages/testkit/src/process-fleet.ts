@@ -57,6 +57,7 @@ async function assemble(stack: AsyncDisposableStack, options: ProcessFleetOption
   if (options.home === undefined) stack.defer(() => rm(home, { recursive: true, force: true }));
   const fleet = await startLocalFleet(await fleetOptions(home, options));
   stack.defer(() => fleet.stop());
+  stack.defer(killAtExit(() => [...fleet.processes, own(fleet.nats), own(fleet.redis)]));
   const bus = await operatorBus(fleet.natsUrl);
   stack.defer(() => bus.close());
   const processOf = (worker: string, replica = 0): WorkerProcess => {
@@ -95,6 +96,15 @@ async function fleetOptions(home: string, options: ProcessFleetOptions): Promise
     readyTimeoutMs: 60_000,
     ...(workers === undefined ? {} : { workers }),
   };
+}
+
+/** A run that ends without stopping its fleet leaves no process behind. Returns what takes this back. */
+function killAtExit(processes: () => readonly KeptProcess[]): () => void {
+  const killAll = (): void => {
+    for (const one of processes()) if (one.isRunning()) one.signal("SIGKILL");
+  };
+  process.once("exit", killAll);
+  return () => void process.removeListener("exit", killAll);
 }
 
 function own(process: KeptProcess | null): KeptProcess {

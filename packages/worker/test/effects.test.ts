@@ -59,6 +59,7 @@ describe("a keyed call", () => {
         }),
       ],
     });
+    await until(() => bus.registry.isInstanceLive(workerName, worker.instance), { what: "the worker to be known" });
     const options = { idempotencyKey: key, epoch: 4 };
     expect(await bus.call(work, {}, options)).toEqual({ runs: 1 });
     expect(during).toMatchObject({ status: "running", worker: workerName, instance: worker.instance, epoch: 4 });

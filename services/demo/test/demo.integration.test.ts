@@ -26,6 +26,7 @@ beforeEach(async () => {
     env: { NATS_URL: nats.address, NATS_CREDENTIALS_FILE: nats.credentialsFile, LOG_LEVEL: "silent" },
   });
   await running.ready();
+  await until(() => bus.registry.resolve("demo::echo")?.live, { what: "the caller has heard of the worker" });
 });
 afterEach(() => running.stop());
 
@@ -38,7 +39,14 @@ const ids = (): CallIds => {
   return { sessionId, key: `demo.${sessionId}.t-1.1.t0.1` };
 };
 const call = (name: string, args: unknown, { sessionId, key }: CallIds = ids()): Promise<unknown> =>
-  bus.callId(`demo::${name}`, args, { sessionId, callId: "t-1-1-0", turnId: "t-1", idempotencyKey: key, epoch: 3, timeoutMs: 10_000 });
+  bus.callId(`demo::${name}`, args, {
+    sessionId,
+    callId: "t-1-1-0",
+    turnId: "t-1",
+    idempotencyKey: key,
+    epoch: 3,
+    timeoutMs: 10_000,
+  });
 const effects = async (sessionId?: string) => (await bus.call(demoEffects, { session_id: sessionId })).effects;
 const phases = async (sessionId: string) => (await effects(sessionId)).map((effect) => effect.phase);
 
@@ -49,15 +57,26 @@ describe("the demo functions", () => {
     ["echo", {}, ""],
     ["slow", { ms: 5 }, { slept: 5 }],
     ["slow", { ms: "3" }, { slept: 3 }],
-    ["refund", { order: 7, amount: "2.5" }, { order: "7", refunded: true, amount: 2.5, currency: "USD", refund_id: expect.stringMatching(/^RF-/) }],
+    [
+      "refund",
+      { order: 7, amount: "2.5" },
+      { order: "7", refunded: true, amount: 2.5, currency: "USD", refund_id: expect.stringMatching(/^RF-/) },
+    ],
     ["ship", { order: "7", ms: 1 }, { order: "7", shipped: true, tracking: expect.stringMatching(/^TR-/) }],
-    ["lookup", { order: "7" }, { order: "7", item: expect.any(String), status: expect.any(String), total: expect.any(Number), currency: "USD" }],
+    [
+      "lookup",
+      { order: "7" },
+      { order: "7", item: expect.any(String), status: expect.any(String), total: expect.any(Number), currency: "USD" },
+    ],
   ])("%s takes %j", async (name, args, expected) => {
     expect(await call(name, args)).toEqual(expected);
   });
 
   it("fail fails with the code it is given, as a typed error", async () => {
-    await expect(call("fail", { code: "CARD_DECLINED" })).rejects.toMatchObject({ code: "CARD_DECLINED", message: expect.stringContaining("as asked") });
+    await expect(call("fail", { code: "CARD_DECLINED" })).rejects.toMatchObject({
+      code: "CARD_DECLINED",
+      message: expect.stringContaining("as asked"),
+    });
     await expect(call("fail", {})).rejects.toMatchObject({ code: "DEMO_FAILURE" });
   });
 
@@ -80,7 +99,12 @@ describe("the effects log", () => {
     await call("refund", { order: "7", amount: 3, note: "x" }, own);
     await expect(call("fail", { code: "NOPE" }, { ...own, key: `${own.key}2` })).rejects.toThrow();
     const common = { session_id: own.sessionId, function_call_id: "t-1-1-0", epoch: 3, at: expect.any(Number) };
-    const refund = { ...common, function_id: "demo::refund", idempotency_key: own.key, args: { order: "7", amount: 3, note: "x" } };
+    const refund = {
+      ...common,
+      function_id: "demo::refund",
+      idempotency_key: own.key,
+      args: { order: "7", amount: 3, note: "x" },
+    };
     const fail = { ...common, function_id: "demo::fail", idempotency_key: `${own.key}2`, args: { code: "NOPE" } };
     expect(await effects(own.sessionId)).toEqual([
       { ...refund, phase: "start" },
@@ -120,17 +144,29 @@ describe("the effects log", () => {
   it("slow reports how far it is, and its end", async () => {
     const own = ids();
     const progress: unknown[] = [];
-    bus.nc.subscribe(subjects.progress(own.sessionId), { callback: (_, message) => void progress.push(message.json()) });
+    bus.nc.subscribe(subjects.progress(own.sessionId), {
+      callback: (_, message) => void progress.push(message.json()),
+    });
     await bus.nc.flush();
     await call("slow", { ms: 350 }, own);
-    const last = { turn_id: "t-1", function_call_id: "t-1-1-0", function_id: "demo::slow", done_ms: 350, total_ms: 350 };
-    await until(() => progress.length > 2 && JSON.stringify(progress.at(-1)) === JSON.stringify(last), { what: "several reports and the last arrive" });
+    const last = {
+      turn_id: "t-1",
+      function_call_id: "t-1-1-0",
+      function_id: "demo::slow",
+      done_ms: 350,
+      total_ms: 350,
+    };
+    await until(() => progress.length > 2 && JSON.stringify(progress.at(-1)) === JSON.stringify(last), {
+      what: "several reports and the last arrive",
+    });
     expect(progress.at(-1)).toEqual(last);
   });
 
   it("is readable after a SIGKILL of the server, page by page", async () => {
     const own = ids();
-    await Promise.all(Array.from({ length: 300 }, (_, n) => call("echo", { text: String(n) }, { ...own, key: `${own.key}-${n}` })));
+    await Promise.all(
+      Array.from({ length: 300 }, (_, n) => call("echo", { text: String(n) }, { ...own, key: `${own.key}-${n}` })),
+    );
     await nats.kill();
     await nats.restart();
     await until(() => bus.connected, { what: "the bus is back" });
@@ -156,7 +192,14 @@ describe("the effects log", () => {
     expect(await bus.callId("demo::echo", { text: "loose" })).toBe("loose");
     const last = (await effects()).slice(before);
     expect(last).toMatchObject([
-      { session_id: null, function_call_id: null, idempotency_key: null, epoch: 0, args: { text: "loose" }, phase: "start" },
+      {
+        session_id: null,
+        function_call_id: null,
+        idempotency_key: null,
+        epoch: 0,
+        args: { text: "loose" },
+        phase: "start",
+      },
       { phase: "done" },
     ]);
   });

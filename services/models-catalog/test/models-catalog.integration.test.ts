@@ -2,7 +2,7 @@
 import { type Bus, connectBus } from "@flotilla/bus";
 import { modelsGet, modelsList, modelsSupports, randomId } from "@flotilla/contracts";
 import { createLogger } from "@flotilla/telemetry";
-import { type StartedNats, startNats } from "@flotilla/testkit";
+import { type StartedNats, startNats, until } from "@flotilla/testkit";
 import { runWorkers, type WorkersHandle } from "@flotilla/worker";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { definition } from "../src/worker.ts";
@@ -20,6 +20,7 @@ beforeAll(async () => {
     env: { NATS_URL: nats.address, NATS_CREDENTIALS_FILE: nats.credentialsFile, LOG_LEVEL: "silent" },
   });
   await running.ready();
+  await until(() => bus.registry.resolve(modelsGet.id)?.live, { what: "the caller has heard of the worker" });
 });
 afterAll(async () => {
   await running.stop();
@@ -61,5 +62,8 @@ it("does not start with an override file that cannot be used", async () => {
       FLOTILLA_MODELS_FILE: "absent-models.json",
     },
   });
-  await expect(broken.ready()).rejects.toMatchObject({ code: "CONFIG_INVALID", message: expect.stringContaining("FLOTILLA_MODELS_FILE") });
+  await expect(broken.ready()).rejects.toMatchObject({
+    code: "CONFIG_INVALID",
+    message: expect.stringContaining("FLOTILLA_MODELS_FILE"),
+  });
 });

@@ -57,6 +57,14 @@ describe("a stream without its terminal signal is a transient error with nothing
     expect(message.usage).toMatchObject({ input: 25, output: 1, cost_microusd: 90 });
   });
 
+  it("but an answer is complete at message_stop, whatever the connection does then", async () => {
+    const whole = streamed(start(), text(0, "All"), end("end_turn"));
+    for (const ending of ["stall", "reset", "cut"] as const) {
+      const { message } = await anOwnCall({ ...whole, end: ending });
+      expect(message).toMatchObject({ stop_reason: "end", content: [{ text: "All" }] });
+    }
+  });
+
   it("does not take pings for silence", async () => {
     const pings = Array.from({ length: 8 }, () => ({ type: "ping" }));
     const reply = {

@@ -417,6 +417,11 @@ describe("text", () => {
 describe("usage", () => {
   it.each([
     ["the last totals, not sums", [usage(10, 1), usage(10, 5), usage(10, 7)], { input: 10, output: 7 }],
+    [
+      "totals inside the last choice count",
+      [{ choices: [{ index: 0, delta: {}, usage: { prompt_tokens: 9, completion_tokens: 4, cached_tokens: 3 } }] }],
+      { input: 6, cache_read: 3, output: 4 },
+    ],
     ["null in between is no usage", [usage(10, 7), { choices: [], usage: null }], { input: 10, output: 7 }],
     [
       "cached tokens are taken out of the input",

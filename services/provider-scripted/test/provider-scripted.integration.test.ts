@@ -14,6 +14,7 @@ import { createLogger } from "@flotilla/telemetry";
 import { type StartedNats, startNats, until } from "@flotilla/testkit";
 import { runWorkers, type WorkersHandle } from "@flotilla/worker";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { z } from "zod";
 import { definition } from "../src/worker.ts";
 
 const streamCall = providerStream("scripted");
@@ -48,6 +49,7 @@ async function start(): Promise<WorkersHandle> {
   });
   running.push(handle);
   await handle.ready();
+  await until(() => bus.registry.resolve(streamCall.id)?.live, { what: "the caller has heard of the worker" });
   return handle;
 }
 
@@ -68,11 +70,16 @@ interface Reply {
 }
 const stream = async (request: ProviderRequest, options = {}): Promise<Reply> =>
   (await bus.call(streamCall, request, { timeoutMs: 10_000, ...options })) as Reply;
-const calls = async (sessionId = "") => (await bus.call(scriptedCalls, { session_id: sessionId })).calls;
+const calls = async (sessionId = "") => {
+  const reply = await bus.callId(scriptedCalls.id, { session_id: sessionId });
+  return (reply as z.output<typeof scriptedCalls.response>).calls;
+};
 
 async function framesOf(sessionId = ""): Promise<TokenFrame[]> {
   const frames: TokenFrame[] = [];
-  bus.nc.subscribe(subjects.tokens(sessionId), { callback: (_, message) => void frames.push(message.json<TokenFrame>()) });
+  bus.nc.subscribe(subjects.tokens(sessionId), {
+    callback: (_, message) => void frames.push(message.json<TokenFrame>()),
+  });
   await bus.nc.flush();
   return frames;
 }

@@ -33,21 +33,24 @@ export function createCredentialsFile({ path, isRequired, logger }: CredentialsF
     logger.error("the credentials file cannot be used", { path, problem });
   };
 
+  const take = (found: Extract<Found, { kind: "file" }>): void => {
+    if (found.isOpen) logger.warn("the credentials file can be read by other users; chmod 600 it", { path });
+    const parsed = parseStore(found.text);
+    if (parsed.ok) stored = parsed.stored;
+    else fail(parsed.problem);
+  };
+
   const refresh = (): void => {
     const found = inspect(path);
     if (found.version === version) return;
     version = found.version;
     problem = null;
-    if (found.kind === "absent") {
-      stored = isRequired ? null : empty;
-      if (isRequired) fail("is not there");
-      return;
-    }
-    if (found.kind === "unreadable") return fail(`cannot be read (${found.code})`);
-    if (found.isOpen) logger.warn("the credentials file can be read by other users; chmod 600 it", { path });
-    const parsed = parseStore(found.text);
-    if (parsed.ok) stored = parsed.stored;
-    else fail(parsed.problem);
+    if (found.kind === "file") take(found);
+    else if (found.kind === "unreadable") fail(`cannot be read (${found.code})`);
+    else if (isRequired) {
+      stored = null;
+      fail("is not there");
+    } else stored = empty;
   };
 
   return {

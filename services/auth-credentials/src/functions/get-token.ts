@@ -23,7 +23,8 @@ export function makeGetToken(deps: GetTokenDeps) {
       throw new FlotillaError("FORBIDDEN", "only a provider worker may ask for a credential");
     }
     // With a key the answer would be kept as an outcome record, and the secret with it.
-    if (context.idempotencyKey !== undefined) throw invalidInput("a credential is not given out under an idempotency key");
+    if (context.idempotencyKey !== undefined)
+      throw invalidInput("a credential is not given out under an idempotency key");
     const found = findCredential(provider, deps.sources());
     if (found === null) {
       await record("absent");

@@ -29,7 +29,7 @@ describe("arguments of any type", () => {
     expect(repeated("ab", undefined)).toBe("ab");
     expect(repeated("ab", 0)).toBe("");
     expect(repeated("x", 200_000)).toHaveLength(200_000);
-    expect(repeated("x".repeat(1000), 1e9)).toHaveLength(4 * 1024 * 1024 - (4 * 1024 * 1024) % 1000);
+    expect(repeated("x".repeat(1000), 1e9)).toHaveLength(4 * 1024 * 1024 - ((4 * 1024 * 1024) % 1000));
     expect(repeated("", 5)).toBe("");
   });
 

@@ -13,7 +13,8 @@ export function textOf(value: unknown): string {
 
 /** A number as such or as text; anything else, and anything negative, is `fallback`. */
 export function numberOf(value: unknown, fallback: number): number {
-  const number = typeof value === "number" ? value : typeof value === "string" && value.trim() !== "" ? Number(value) : Number.NaN;
+  const number =
+    typeof value === "number" ? value : typeof value === "string" && value.trim() !== "" ? Number(value) : Number.NaN;
   return Number.isFinite(number) && number >= 0 ? number : fallback;
 }
 

@@ -22,12 +22,24 @@ describe("the shipped rows", () => {
 
   it("price the scripted models at 1 and 2 USD per million", () => {
     for (const id of ["play", "demo"]) {
-      expect(costMicrousd({ input: 1_000_000, output: 1_000_000 }, catalog.get("scripted", id)?.pricing)).toBe(3_000_000);
+      expect(costMicrousd({ input: 1_000_000, output: 1_000_000 }, catalog.get("scripted", id)?.pricing)).toBe(
+        3_000_000,
+      );
     }
   });
 
   it.each([
-    ["anthropic", "claude-fixture-1", { input_per_1m: 3, output_per_1m: 15, cache_read_per_1m: 0.3, cache_write_per_1m: 3.75, cache_write_1h_per_1m: 6 }],
+    [
+      "anthropic",
+      "claude-fixture-1",
+      {
+        input_per_1m: 3,
+        output_per_1m: 15,
+        cache_read_per_1m: 0.3,
+        cache_write_per_1m: 3.75,
+        cache_write_1h_per_1m: 6,
+      },
+    ],
     ["openai", "gpt-fixture-1", { input_per_1m: 1.25, output_per_1m: 10, cache_read_per_1m: 0.125 }],
     ["kimi", "kimi-fixture-1", { input_per_1m: 0.6, output_per_1m: 2.5, cache_read_per_1m: 0.15 }],
     ["kimi", "kimi-fixture-thinking", { input_per_1m: 0.6, output_per_1m: 2.5, cache_read_per_1m: 0.15 }],
@@ -37,7 +49,10 @@ describe("the shipped rows", () => {
   });
 
   it("hold the models that a fleet with a key uses when none is named", () => {
-    expect(catalog.get("anthropic", "claude-sonnet-4-5")).toMatchObject({ context_window: 200_000, supports_tools: true });
+    expect(catalog.get("anthropic", "claude-sonnet-4-5")).toMatchObject({
+      context_window: 200_000,
+      supports_tools: true,
+    });
     expect(catalog.get("openai", "gpt-5")).toMatchObject({ pricing: { input_per_1m: 1.25, output_per_1m: 10 } });
   });
 
@@ -54,8 +69,18 @@ describe("the shipped rows", () => {
 
 describe("FLOTILLA_MODELS_FILE", () => {
   it("changes a price and adds a model", async () => {
-    const added = { id: "mine", provider: "lmstudio", api: "openai-chat-completions", display_name: "Mine", context_window: 9 };
-    const path = await override(JSON.stringify({ models: [{ provider: "openai", id: "gpt-5", pricing: { input_per_1m: 9, output_per_1m: 9 } }, added] }));
+    const added = {
+      id: "mine",
+      provider: "lmstudio",
+      api: "openai-chat-completions",
+      display_name: "Mine",
+      context_window: 9,
+    };
+    const path = await override(
+      JSON.stringify({
+        models: [{ provider: "openai", id: "gpt-5", pricing: { input_per_1m: 9, output_per_1m: 9 } }, added],
+      }),
+    );
     const catalog = loadCatalog(path);
     expect(catalog.get("openai", "gpt-5")).toMatchObject({ context_window: 400_000, pricing: { input_per_1m: 9 } });
     expect(catalog.get("lmstudio", "mine")).toEqual(added);
@@ -72,6 +97,8 @@ describe("FLOTILLA_MODELS_FILE", () => {
   });
 
   it("is refused when it is not there", () => {
-    expect(() => loadCatalog(join(folder, "absent.json"))).toThrow(/FLOTILLA_MODELS_FILE: the file cannot be read \(ENOENT\)/);
+    expect(() => loadCatalog(join(folder, "absent.json"))).toThrow(
+      /FLOTILLA_MODELS_FILE: the file cannot be read \(ENOENT\)/,
+    );
   });
 });

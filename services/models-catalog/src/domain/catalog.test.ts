@@ -12,7 +12,12 @@ const aModel = (id: string, fields: object = {}) => ({
 });
 
 describe("capabilities", () => {
-  const able = aModel("able", { supports_thinking: true, supports_tools: true, supports_vision: true, supports_cache: true });
+  const able = aModel("able", {
+    supports_thinking: true,
+    supports_tools: true,
+    supports_vision: true,
+    supports_cache: true,
+  });
   it.each(["thinking", "thinking:low", "thinking:medium", "thinking:high", "tools", "vision", "cache"])(
     "a model with the column has %s, one without has not",
     (capability) => {
@@ -32,14 +37,22 @@ describe("capabilities", () => {
 });
 
 describe("the catalog", () => {
-  const catalog = new Catalog([aModel("a", { supports_tools: true, pricing: { input_per_1m: 1, output_per_1m: 2 } }), aModel("b")]);
+  const catalog = new Catalog([
+    aModel("a", { supports_tools: true, pricing: { input_per_1m: 1, output_per_1m: 2 } }),
+    aModel("b"),
+  ]);
 
   it("lays an override over a known row and adds new ones", () => {
     const changed = catalog.overriddenBy([
       { provider: "p", id: "a", context_window: 5 },
       { ...aModel("a"), provider: "q" },
     ]);
-    expect(changed.get("p", "a")).toEqual({ ...aModel("a"), supports_tools: true, pricing: { input_per_1m: 1, output_per_1m: 2 }, context_window: 5 });
+    expect(changed.get("p", "a")).toEqual({
+      ...aModel("a"),
+      supports_tools: true,
+      pricing: { input_per_1m: 1, output_per_1m: 2 },
+      context_window: 5,
+    });
     expect(changed.list({}).map((model) => `${model.provider}/${model.id}`)).toEqual(["p/a", "p/b", "q/a"]);
     expect(catalog.get("q", "a")).toBeNull();
   });

@@ -1,0 +1,12 @@
+import { startBenchFleet } from "./fleet.ts";
+import { startUpstream } from "./model.ts";
+import { measureTurns } from "./turns.ts";
+const [c, model, ms, prof] = process.argv.slice(2);
+const up = await startUpstream();
+const nodeArgs = prof ? ["--cpu-prof", `--cpu-prof-dir=${prof}`, "--cpu-prof-interval=500"] : [];
+const fleet = await startBenchFleet({ mode: (process.env.MODE as "split") ?? "composite", upstreamUrl: up.url, nodeArgs });
+await measureTurns(fleet, { model: model as "scripted", sessions: Number(c), forMs: 5000 });
+const r = await measureTurns(fleet, { model: model as "scripted", sessions: Number(c), forMs: Number(ms) });
+console.log(JSON.stringify(r));
+await fleet.stop();
+up.stop();
