@@ -1,5 +1,6 @@
 // A process fleet that a test shoots at, and what a user sees of a session meanwhile.
 import { type ProcessFleet, type ProcessFleetOptions, startProcessFleet, until } from "@flotilla/testkit";
+import { Redis } from "ioredis";
 import { expect } from "vitest";
 import { assertValidTranscript, Client, type Json, newSession } from "../fleet/client.ts";
 import { checkJournal } from "../kill/journal-check.ts";
@@ -8,7 +9,7 @@ import { checkStream } from "../kill/session-driver.ts";
 import { type SseEvent, SseReader } from "../kill/sse-reader.ts";
 
 /** Workers of a turn without a vendor. */
-const workers = [
+export const workers = [
   "harness",
   "policy",
   "turn-orchestrator",
@@ -87,6 +88,18 @@ export class UnderFire {
     return messages;
   }
 
+  /** The function has started for the session: its effect is in the tool's own log. */
+  started(sid: string, functionId: string): Promise<unknown> {
+    const what = `${functionId} of ${sid} runs`;
+    return until(async () => ((await this.starts(sid))[functionId] ?? 0) > 0, { what, timeoutMs: 20_000 });
+  }
+
+  async flushRedis(): Promise<void> {
+    const redis = new Redis(this.fleet.redis.url);
+    await redis.flushall();
+    await redis.quit();
+  }
+
   /** How often each function of the demo worker started for the session. */
   async starts(sid: string): Promise<Record<string, number>> {
     const counts: Record<string, number> = {};
@@ -149,7 +162,7 @@ export class Watched {
 
   async #read(): Promise<void> {
     try {
-      for await (const _ of this.#reader) continue;
+      for await (const _ of this.#reader);
     } catch (error) {
       this.#fault = error;
     }
@@ -168,9 +181,7 @@ export async function decide(client: Client, sid: string, request: Json, decisio
 
 /** The result of the call of this function, once it is in the transcript. */
 export function resultOf(messages: readonly Json[], functionId: string): Json {
-  const found = messages.find(
-    (message) => message.role === "function_result" && (message.function_id ?? message.function_name) === functionId,
-  );
+  const found = messages.find((message) => message.role === "function_result" && message.function_id === functionId);
   if (found === undefined) throw new Error(`no result of ${functionId}`);
   return found;
 }

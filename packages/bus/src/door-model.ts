@@ -46,7 +46,12 @@ async function primary(
 }
 
 async function listed(bus: Bus): Promise<Model[]> {
-  return (await bus.call(modelsList, {}, { timeoutMs: 2_000 })).models;
+  try {
+    return (await bus.call(modelsList, {}, { timeoutMs: 2_000 })).models;
+  } catch (cause) {
+    const message = "the models catalog is away: name the provider beside the model, or try again";
+    throw new FlotillaError("WORKER_UNAVAILABLE", message, { field: "provider", retryAfterMs: 1_000, cause });
+  }
 }
 
 /** The catalog being away does not stop a turn from being accepted; the orchestrator checks again when it opens it. */

@@ -12,7 +12,7 @@ afterEach(() => {
   }
 });
 
-async function frontDoor(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+async function frontDoor(answer: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<string> {
   const server = createServer(answer);
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -82,7 +82,7 @@ export async function startLocalFleet(options: LocalFleetOptions): Promise<Local
     if (urls[0] !== undefined) runDir.writeAddress("http", urls[0]);
     const { readyTimeoutMs: timeoutMs } = options;
     const failure = (): Error | null => givenUp(options.signal) ?? running.failure();
-    await waitUntilReady({ urls, failure, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+    await waitUntilReady({ urls, failure, report: setup.report, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
     return running.handle({ home, urls, defaultModel: defaultModel(options.env) });
   } catch (error) {
     await running.stop();
@@ -111,7 +111,8 @@ class Running {
   async start(setup: Setup): Promise<void> {
     this.#isSupervised = setup.isSupervised ?? false;
     this.#backends = await startBackends(setup);
-    const env = workerEnv({ ...setup, backends: this.#backends.workerEnv });
+    const expected = setup.workers.filter((worker) => setup.replicas?.[worker] !== 0);
+    const env = workerEnv({ ...setup, workers: expected, backends: this.#backends.workerEnv });
     if (setup.isSplit === true) {
       const logs = setup.output === "inherit" ? "inherit" : resolve(setup.home, "logs");
       const { replicas = {} } = setup;

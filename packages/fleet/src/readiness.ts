@@ -7,23 +7,31 @@ export interface ReadinessOptions {
   readonly failure: () => Error | null;
   /** @default 120000 */
   readonly timeoutMs?: number;
+  /** Told now and then what is waited for. */
+  readonly report?: (line: string) => void;
 }
 
 const defaultTimeoutMs = 120_000;
 const pauseMs = 25;
+const noticeMs = 10_000;
 
 export async function waitUntilReady(options: ReadinessOptions): Promise<void> {
   const giveUpAt = Date.now() + (options.timeoutMs ?? defaultTimeoutMs);
-  for (const url of options.urls) await waitForOne(url, options.failure, giveUpAt);
+  for (const url of options.urls) await waitForOne(url, options, giveUpAt);
 }
 
-async function waitForOne(url: string, failure: () => Error | null, giveUpAt: number): Promise<void> {
+async function waitForOne(url: string, { failure, report }: ReadinessOptions, giveUpAt: number): Promise<void> {
+  let noticeAt = Date.now() + noticeMs;
   for (;;) {
     const answer = await readiness(url);
     if (answer.isReady) return;
     const reason = failure();
     if (reason !== null) throw reason;
     if (Date.now() > giveUpAt) throw new FleetError(`the fleet is not ready: ${url}/readyz: ${answer.reason}`);
+    if (Date.now() > noticeAt) {
+      noticeAt = Date.now() + noticeMs;
+      report?.(`waiting for ${url}/readyz: ${answer.reason}`);
+    }
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }

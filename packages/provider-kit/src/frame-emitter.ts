@@ -31,11 +31,13 @@ export interface FrameEmitter {
   write(block: number, kind: BlockKind, text: string): void;
   /** At least one frame of text or thinking went out. */
   readonly streamed: boolean;
+  /** At least one frame of any kind went out: a client has seen this message. */
+  readonly framed: boolean;
   /** Sends what is held back and resolves when it is stored. Contract: never throws. */
   flush(): Promise<void>;
 }
 
-const silent: FrameEmitter = { write: () => {}, streamed: false, flush: async () => {} };
+const silent: FrameEmitter = { write: () => {}, streamed: false, framed: false, flush: async () => {} };
 
 export function createFrameEmitter(options: FrameEmitterOptions): FrameEmitter {
   const { bus, logger, sessionId, messageId, turnId } = options;
@@ -73,6 +75,10 @@ class SessionFrames implements FrameEmitter {
   #open: OpenBlock | null = null;
   #count = 0;
   #waiting: TokenFrame[] = [];
+
+  get framed(): boolean {
+    return this.#count > 0;
+  }
   #waitingBytes = 0;
   #timer: NodeJS.Timeout | null = null;
   #storing: Promise<void> | null = null;

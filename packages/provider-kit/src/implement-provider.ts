@@ -83,7 +83,7 @@ async function answerCall(options: ProviderOptions, context: HandlerContext, req
   const usage = counts === null ? null : usageOf(counts, (model as ModelMeta | null)?.pricing);
   const message = messageOf(outcome, answer, { provider: options.name, model: request.model, usage, now: now() });
   await frames.flush();
-  return { message, streamed: frames.streamed };
+  return { message, streamed: frames.streamed, framed: frames.framed };
 }
 
 async function credentialOf(options: ProviderOptions, context: HandlerContext): Promise<Credential> {

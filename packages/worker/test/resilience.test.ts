@@ -71,8 +71,14 @@ describe("a lost bus", () => {
     await using worker = await startWorker(nats, { functions: [anEcho()] });
     await nats.freeze();
     try {
-      const readiness = await worker.handle.readiness();
-      expect(readiness.status).toBe("not_ready");
+      // The signal stops the server a moment after it was sent.
+      const readiness = await until(
+        async () => {
+          const report = await worker.handle.readiness();
+          return report.status === "not_ready" && report;
+        },
+        { timeoutMs: 5_000, what: "readiness to drop" },
+      );
       expect(readiness.workers[0]?.reason).toBe("the bus did not answer in time");
     } finally {
       await nats.thaw();

@@ -64,12 +64,12 @@ describe("the composite", () => {
 
   it("ends with 78 before anything opens when a variable of any of its workers is not valid", async () => {
     const { exited, errors } = start("composite", {
-      WORKERS: "policy,harness",
-      FLOTILLA_PORT: "high",
+      WORKERS: "policy,provider-scripted",
+      FLOTILLA_SCRIPTED_WORD_MS: "soon",
       LOG_LEVEL: "loud",
     });
     expect(await exited).toBe(78);
-    expect(errors()).toContain("FLOTILLA_PORT");
+    expect(errors()).toContain("FLOTILLA_SCRIPTED_WORD_MS");
     expect(errors()).toContain("LOG_LEVEL");
   });
 });

@@ -371,9 +371,11 @@ describe("arguments", () => {
   });
 
   it("takes the input that a server sends whole, with the start", async () => {
-    const whole = [open(0, { type: "tool_use", id: "t", name: "{{tool:0}}", input: { city: "Oslo" } }), close(0)];
-    const { message } = await anOwnCall(streamed(start(), whole, end("tool_use")));
-    expect(message.content).toMatchObject([{ arguments: { city: "Oslo" } }]);
+    const whole = open(0, { type: "tool_use", id: "t", name: "{{tool:0}}", input: { city: "Oslo" } });
+    for (const events of [[whole, close(0)], [whole]]) {
+      const { message } = await anOwnCall(streamed(start(), events, end("tool_use")));
+      expect(message.content).toMatchObject([{ arguments: { city: "Oslo" } }]);
+    }
   });
 });
 

@@ -242,7 +242,12 @@ export const ProviderRequest = z.object({
 });
 export type ProviderRequest = z.input<typeof ProviderRequest>;
 /** `streamed`: at least one frame of text or thinking went out. A failure is a message with stop_reason `error`, not a throw. */
-export const ProviderReply = z.object({ message: z.unknown(), streamed: z.boolean() });
+export const ProviderReply = z.object({
+  message: z.unknown(),
+  streamed: z.boolean(),
+  /** At least one frame of any kind went out. @default `streamed` */
+  framed: z.boolean().optional(),
+});
 export const providerStream = (provider: string) =>
   defineFunction({
     id: `provider::${provider}::stream`,

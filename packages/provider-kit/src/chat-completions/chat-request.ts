@@ -43,7 +43,6 @@ function chatMessages(call: ProviderCall, dialect: ChatDialect): ChatMessage[] {
     provider: dialect.provider,
     supportsImages: model?.supports_vision !== false,
     maxIdLength: dialect.maxIdLength ?? 64,
-    keepsThinking: () => false,
   });
   const start: ChatMessage[] = system.trim() === "" ? [] : [{ role: "system", content: system }];
   return prepared.reduce<ChatMessage[]>((messages, message) => {

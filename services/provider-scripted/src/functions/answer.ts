@@ -54,7 +54,7 @@ async function answer(deps: AnswerDeps, context: HandlerContext, request: ModelR
       : { kind: "failed", errorKind: "permanent", message: play.problem };
   const message = finalMessage({ request, steps, answer: builder, ending, now: deps.clock.now() });
   await frames.flush();
-  return { message, streamed: frames.streamed };
+  return { message, streamed: frames.streamed, framed: frames.framed };
 }
 
 function recordOf(deps: AnswerDeps, context: HandlerContext, request: ModelRequest, play: Play): CallRecord {

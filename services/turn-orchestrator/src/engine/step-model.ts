@@ -27,9 +27,9 @@ export async function stepModel(context: StepContext, draft: Draft, asked: Asked
     context.effects.ensure(await modelSpec(context, draft, call), context.isResumed(call.key));
   const result = context.effects.result(call.key);
   if (result === null) return { kind: "wait", ms: idleWaitMs };
-  const { message, streamed, isLost } = messageOf(draft, call, result);
-  if (message.stop_reason === "error") return afterFailure(context, draft, call, { message, streamed, isLost });
-  return afterAnswer(context, draft, call, message, streamed);
+  const reply = messageOf(draft, call, result);
+  if (reply.message.stop_reason === "error") return afterFailure(context, draft, call, reply);
+  return afterAnswer(context, draft, call, reply.message, reply.streamed);
 }
 
 /** The wait of a retry is over, or the session was woken early by something else. */
@@ -72,9 +72,11 @@ async function afterAnswer(
   return steer(context, draft, { resultIds: [], hasResults: false });
 }
 
-interface Failure {
+interface Reply {
   readonly message: AssistantMessage;
   readonly streamed: boolean;
+  /** A client may have seen a part of it. */
+  readonly framed: boolean;
   readonly isLost: boolean;
 }
 
@@ -82,7 +84,7 @@ async function afterFailure(
   context: StepContext,
   draft: Draft,
   call: OpenModelCall,
-  failure: Failure,
+  failure: Reply,
 ): Promise<Decision> {
   const { config } = context.deps;
   const turn = turnOf(draft);
@@ -99,7 +101,7 @@ async function afterFailure(
   charge(turn, usage);
   recordOutcome(draft, call, failure.isLost ? "unknown" : "failed", usage);
   if (decision.kind === "give_up") return giveUp(draft, call, failure, usage);
-  if (failure.streamed || failure.isLost) {
+  if (failure.framed) {
     draft.events.push({
       type: "message_aborted",
       message_id: call.message_id,
@@ -136,7 +138,7 @@ async function parkForRetry(context: StepContext, draft: Draft, call: OpenModelC
 }
 
 /** The failure is part of the transcript; the next turn of the session works. */
-function giveUp(draft: Draft, call: OpenModelCall, failure: Failure, usage: AssistantMessage["usage"]): Decision {
+function giveUp(draft: Draft, call: OpenModelCall, failure: Reply, usage: AssistantMessage["usage"]): Decision {
   const turn = turnOf(draft);
   const kind = failure.message.error_kind ?? "transient";
   const text = failure.message.error_message ?? "the model call failed";
@@ -190,7 +192,7 @@ async function usageOfFailure(
   context: StepContext,
   draft: Draft,
   call: OpenModelCall,
-  failure: Failure,
+  failure: Reply,
 ): Promise<NonNullable<AssistantMessage["usage"]>> {
   const model = await context.deps.ports.model(call.provider, call.model);
   if (!failure.isLost) return pricedUsage(failure.message.usage ?? {}, model);
@@ -199,14 +201,11 @@ async function usageOfFailure(
 }
 
 /** The provider's answer as a message; a call that failed on the way becomes a message with stop_reason `error`. */
-export function messageOf(
-  draft: Draft,
-  call: OpenModelCall,
-  result: EffectResult,
-): { message: AssistantMessage; streamed: boolean; isLost: boolean } {
+export function messageOf(draft: Draft, call: OpenModelCall, result: EffectResult): Reply {
   const failure = (text: string, kind: NonNullable<AssistantMessage["error_kind"]>, isLost: boolean) => ({
     message: errorMessage(call, text, kind, draft.now),
     streamed: isLost,
+    framed: isLost,
     isLost,
   });
   if (result.kind === "done") return messageOfReply(call, result.result, draft.now);
@@ -224,17 +223,14 @@ export function messageOf(
   return failure(`${error.code}: ${error.message}`, isTransient ? "transient" : "permanent", false);
 }
 
-function messageOfReply(
-  call: OpenModelCall,
-  reply: unknown,
-  now: number,
-): { message: AssistantMessage; streamed: boolean; isLost: boolean } {
-  const body = reply as { message?: unknown; streamed?: unknown } | null;
+function messageOfReply(call: OpenModelCall, reply: unknown, now: number): Reply {
+  const body = reply as { message?: unknown; streamed?: unknown; framed?: unknown } | null;
   const parsed = AssistantMessage.safeParse(body?.message);
   if (!parsed.success) {
     return {
       message: errorMessage(call, "the provider's answer could not be read", "permanent", now),
       streamed: body?.streamed === true,
+      framed: body?.framed === true || body?.streamed === true,
       isLost: false,
     };
   }
@@ -247,7 +243,8 @@ function messageOfReply(
           error_message: "the model call was cut off",
         }
       : parsed.data;
-  return { message, streamed: body?.streamed === true, isLost: false };
+  const streamed = body?.streamed === true;
+  return { message, streamed, framed: streamed || body?.framed === true, isLost: false };
 }
 
 function errorMessage(

@@ -1,0 +1,117 @@
+// Orchestrators come and go under a running turn: hand-over, rolling restarts, zombies, crash loops, nobody at all.
+import { until } from "@flotilla/testkit";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { textOf } from "../fleet/client.ts";
+import { replicaOf } from "../kill/live-replicas.ts";
+import { resultOf, UnderFire, type Watched } from "./under-fire.ts";
+
+const worker = "turn-orchestrator";
+let fire: UnderFire;
+beforeAll(async () => {
+  fire = await UnderFire.start({ replicas: { [worker]: 2 } });
+}, 60_000);
+afterAll(() => fire?.stop());
+
+const ownerOf = async (sid: string): Promise<string> => {
+  const tail = await fire.fleet.bus.journal.tail(sid, { fresh: true });
+  return tail?.commit.owner.instance ?? "";
+};
+/** The instance that committed next, and when. */
+const nextOwner = (sid: string, former: string): Promise<string> =>
+  until(
+    async () => {
+      const now = await ownerOf(sid);
+      return now === former ? null : now;
+    },
+    { what: `${sid} has another owner than ${former}`, timeoutMs: 20_000, intervalMs: 10 },
+  );
+const slowTool = async (ms: number): Promise<Watched> => {
+  const watched = await fire.begin(`call demo::slow {"ms":${ms}}\n---\nsay end`);
+  await fire.started(watched.sid, "demo::slow");
+  return watched;
+};
+
+describe("without any orchestrator", () => {
+  it("a turn is accepted and idempotent, and runs when one comes back (field: bytedance/deer-flow#1087)", async () => {
+    for (const replica of [0, 1]) await fire.end(worker, replica);
+    const watched = await fire.begin("say at last", { message_id: "m-zero" });
+    const again = await fire.client.start(watched.sid, "say at last", { message_id: "m-zero" });
+    expect([200, 202]).toContain(again.status);
+    await fire.revive(worker, 0);
+    const messages = await fire.expectSound(watched);
+    expect(messages.map(textOf)).toEqual(["say at last", "at last"]);
+    await fire.revive(worker, 1);
+  }, 60_000);
+});
+
+describe("SIGTERM", () => {
+  it("hands the session over at once, far below the time a crash takes to be noticed (field: mastra-ai/mastra#19056)", async () => {
+    const watched = await slowTool(1_500);
+    const owner = await ownerOf(watched.sid);
+    const askedAt = performance.now();
+    fire.fleet.signal(worker, replicaOf(worker, owner), "SIGTERM");
+    await nextOwner(watched.sid, owner);
+    expect(performance.now() - askedAt).toBeLessThan(1_000);
+    await fire.end(worker, replicaOf(worker, owner), "SIGTERM");
+    await fire.revive(worker, replicaOf(worker, owner));
+    await fire.expectSound(watched);
+    expect(await fire.starts(watched.sid)).toEqual({ "demo::slow": 1 });
+  }, 40_000);
+
+  it("six rolling restarts within one tool call do not fail the turn (field: cloudflare/agents PR#1672)", async () => {
+    const watched = await slowTool(8_000);
+    for (let restart = 0; restart < 6; restart++) {
+      const owner = await ownerOf(watched.sid);
+      const replica = replicaOf(worker, owner);
+      await fire.end(worker, replica, "SIGTERM");
+      const [next] = await Promise.all([nextOwner(watched.sid, owner), fire.revive(worker, replica)]);
+      expect(next).not.toBe(owner);
+    }
+    const messages = await fire.expectSound(watched);
+    expect(textOf(messages.at(-1))).toBe("end");
+    expect(await fire.starts(watched.sid)).toEqual({ "demo::slow": 1 });
+    const epochs = (await fire.fleet.bus.journal.readCommits(watched.sid, 1)).map(({ commit }) => commit.owner.epoch);
+    expect(Math.max(...epochs)).toBeGreaterThanOrEqual(7);
+  }, 60_000);
+});
+
+describe("a zombie", () => {
+  it("an owner frozen past its lease commits nothing when it wakes, and nothing runs twice (I2, I4; field: kagent-dev/kagent PR#2490)", async () => {
+    const watched = await fire.begin(
+      'call demo::slow {"ms":1000}\n---\ncall demo::ship {"order":"o1"}\n---\ncall demo::slow {"ms":2500}\n---\nsay end',
+    );
+    await fire.started(watched.sid, "demo::slow");
+    const zombie = await ownerOf(watched.sid);
+    fire.fleet.signal(worker, replicaOf(worker, zombie), "SIGSTOP");
+    const heir = await nextOwner(watched.sid, zombie);
+    const takenOverAt = (await fire.fleet.bus.journal.tail(watched.sid, { fresh: true }))?.seq ?? 0;
+    await watched.seen("function_execution_end", (data) => data.function_id === "demo::ship");
+    fire.fleet.signal(worker, replicaOf(worker, zombie), "SIGCONT");
+    await fire.expectSound(watched);
+    const later = (await fire.fleet.bus.journal.readCommits(watched.sid, takenOverAt)).map(
+      ({ commit }) => commit.owner.instance,
+    );
+    expect(new Set(later)).toEqual(new Set([heir]));
+    expect(await fire.starts(watched.sid)).toEqual({ "demo::slow": 2, "demo::ship": 1 });
+    expect(await fire.modelCalls(watched.sid)).toHaveLength(4);
+  }, 60_000);
+});
+
+describe("a crash loop", () => {
+  it("more than three kills in the same step end the turn `failed` with TURN_CRASH_LOOP, and the next turn works (field: cloudflare/agents PR#1826)", async () => {
+    const watched = await slowTool(60_000);
+    for (let kill = 0; kill < 4; kill++) {
+      const owner = await ownerOf(watched.sid);
+      const replica = replicaOf(worker, owner);
+      await fire.end(worker, replica);
+      await Promise.all([nextOwner(watched.sid, owner), fire.revive(worker, replica)]);
+    }
+    const messages = await fire.expectSound(watched, { state: "failed" });
+    expect(await fire.client.state(watched.sid)).toMatchObject({ error: { code: "TURN_CRASH_LOOP" } });
+    expect(resultOf(messages, "demo::slow").is_error).toBe(true);
+    expect(await fire.starts(watched.sid)).toEqual({ "demo::slow": 1 });
+    await fire.client.start(watched.sid, "say alive");
+    const after = await fire.expectSound(watched, { turns: 2 });
+    expect(textOf(after.at(-1))).toBe("alive");
+  }, 60_000);
+});
