@@ -39,7 +39,7 @@ it("kill -9 of every process at once: after a restart each turn ends by itself, 
 
   fire = await UnderFire.start({ home });
   const ended = await Promise.all([streaming, tools].map(({ sid }) => fire.expectSound(fire.watch(sid))));
-  expect(textOf(ended[0]?.at(-1))).toContain("200end");
+  expect(textOf(ended[0]?.at(-1))).toContain("200 end");
   const slow = resultOf(ended[1] ?? [], "demo::slow");
   expect(textOf(slow)).toContain("unknown");
   expect(resultOf(ended[1] ?? [], "demo::ship").is_error).toBe(false);

@@ -1,5 +1,6 @@
 // A worker that knows nothing of us but the wire: a plain NATS client with the operator's login (wire 1).
-import { writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type StartedFleet, startFleet, until } from "@flotilla/testkit";
 import { connect, headers, type NatsConnection } from "@nats-io/transport-node";
@@ -7,11 +8,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Client, type Json, textOf } from "../fleet/client.ts";
 import { resultOf } from "./under-fire.ts";
 
+let folder: string;
 let fleet: StartedFleet;
 let client: Client;
 let nc: NatsConnection;
 beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "flotilla-rules-"));
+  const rules = join(folder, "permissions.yaml");
+  await writeFile(rules, "version: 1\nrules:\n  - demo::*\n  - abacus::*\n");
   fleet = await startFleet({
+    env: { FLOTILLA_PERMISSIONS: rules },
     workers: [
       "harness",
       "policy",
@@ -24,12 +30,13 @@ beforeAll(async () => {
     ],
   });
   client = new Client(fleet.url);
-  nc = await connect({ servers: fleet.nats.url });
-  await writeFile(join(fleet.home, "permissions.yaml"), "version: 1\nrules:\n  - demo::*\n  - abacus::*\n");
+  const { host, username, password } = new URL(fleet.nats.url);
+  nc = await connect({ servers: host, user: username, pass: password });
 }, 60_000);
 afterAll(async () => {
   await nc?.close();
   await fleet?.stop();
+  await rm(folder, { recursive: true, force: true });
 });
 
 const instanceKey = (worker: string): string => `$KV.REGISTRY.inst.${worker}.${worker}-1`;

@@ -16,79 +16,86 @@ export interface KeptProcessOptions {
   readonly prepare?: () => Promise<void>;
 }
 
-export interface KeptProcess {
-  readonly name: string;
-  readonly pid: number;
-  isRunning(): boolean;
-  /** How the newest process ended, while it has ended. */
-  lastExit(): ChildExit | null;
-  /** Contract: resolves once the signal is sent; the process may still run. */
-  signal(signal: NodeJS.Signals): void;
-  /** SIGKILL, and waits until it is gone. */
-  kill(signal?: NodeJS.Signals): Promise<void>;
-  /** Starts it again when it does not run. */
-  respawn(): Promise<void>;
-  stop(graceMs: number): Promise<void>;
-}
-
 const maxDelayMs = 10_000;
 const settledAfterMs = 1_000;
 
-export async function keepProcess(options: KeptProcessOptions): Promise<KeptProcess> {
-  const { name, runDir, report } = options;
-  let phase: "running" | "stopping" = "running";
-  let restartTimer: NodeJS.Timeout | undefined;
-  let delayMs = 0;
-  let exit: ChildExit | null = null;
-  let child = await launch();
+export class KeptProcess {
+  readonly name: string;
+  readonly #options: KeptProcessOptions;
+  #child: Child | null = null;
+  #exit: ChildExit | null = null;
+  #isStopping = false;
+  #delayMs = 0;
+  #restartTimer: NodeJS.Timeout | undefined;
 
-  async function launch(): Promise<Child> {
-    await options.prepare?.();
-    const startedAt = performance.now();
-    const fresh = startChild(options.spec);
-    exit = null;
-    // A process that could not be started has no pid; its exit tells why.
-    if (fresh.pid > 0) runDir.writePid(name, fresh.pid);
-    void fresh.exited.then((ended) => onExit(ended, performance.now() - startedAt));
-    return fresh;
+  /** Use `keepProcess`. */
+  constructor(options: KeptProcessOptions) {
+    this.name = options.name;
+    this.#options = options;
   }
 
-  function onExit(ended: ChildExit, livedMs: number): void {
-    exit = ended;
-    if (phase === "stopping") return;
-    if (!options.isRestarted) {
-      report(`${name} ended with ${describeExit(ended)}`);
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  isRunning(): boolean {
+    return this.#child?.isRunning() === true;
+  }
+
+  /** How the newest process ended, while it has ended. */
+  lastExit(): ChildExit | null {
+    return this.#exit;
+  }
+
+  /** Does not wait for what the signal does. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.signal(signal);
+  }
+
+  /** Sends the signal and waits until that process is gone. @default SIGKILL */
+  async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    const victim = this.#child;
+    victim?.signal(signal);
+    await victim?.exited;
+  }
+
+  /** Starts it when it does not run. */
+  async respawn(): Promise<void> {
+    clearTimeout(this.#restartTimer);
+    if (this.#isStopping || this.isRunning()) return;
+    await this.#options.prepare?.();
+    const startedAt = performance.now();
+    const child = startChild(this.#options.spec);
+    this.#exit = null;
+    this.#child = child;
+    // A process that could not be started has no pid; its exit tells why.
+    if (child.pid > 0) this.#options.runDir.writePid(this.name, child.pid);
+    void child.exited.then((exit) => this.#onExit(exit, performance.now() - startedAt));
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#restartTimer);
+    if (this.#child !== null) await stopChild(this.#child, graceMs);
+  }
+
+  #onExit(exit: ChildExit, livedMs: number): void {
+    this.#exit = exit;
+    if (this.#isStopping) return;
+    const { isRestarted, report } = this.#options;
+    const ended = `${this.name} ended with ${describeExit(exit)}`;
+    if (!isRestarted) {
+      report(ended);
       return;
     }
-    delayMs = livedMs > settledAfterMs ? 0 : Math.min(maxDelayMs, Math.max(100, delayMs * 2));
-    report(`${name} ended with ${describeExit(ended)}; starting it again`);
-    restartTimer = setTimeout(() => void relaunch(), delayMs);
+    this.#delayMs = livedMs > settledAfterMs ? 0 : Math.min(maxDelayMs, Math.max(100, this.#delayMs * 2));
+    report(`${ended}; starting it again`);
+    this.#restartTimer = setTimeout(() => void this.respawn(), this.#delayMs);
   }
+}
 
-  async function relaunch(): Promise<void> {
-    clearTimeout(restartTimer);
-    if (phase === "stopping" || child.isRunning()) return;
-    child = await launch();
-  }
-
-  return {
-    name,
-    get pid() {
-      return child.pid;
-    },
-    isRunning: () => child.isRunning(),
-    lastExit: () => exit,
-    signal: (signal) => child.signal(signal),
-    async kill(signal = "SIGKILL") {
-      const victim = child;
-      victim.signal(signal);
-      await victim.exited;
-    },
-    respawn: relaunch,
-    async stop(graceMs) {
-      phase = "stopping";
-      clearTimeout(restartTimer);
-      await stopChild(child, graceMs);
-    },
-  };
+export async function keepProcess(options: KeptProcessOptions): Promise<KeptProcess> {
+  const kept = new KeptProcess(options);
+  await kept.respawn();
+  return kept;
 }

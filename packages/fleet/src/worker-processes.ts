@@ -3,16 +3,22 @@ import { join } from "node:path";
 import type { Env } from "@flotilla/config";
 import { describeExit } from "./child.ts";
 import { FleetError } from "./fleet-error.ts";
-import { type KeptProcess, keepProcess } from "./kept-process.ts";
+import { KeptProcess, type KeptProcessOptions } from "./kept-process.ts";
 import type { Replicas } from "./replicas.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import { envOfWorker } from "./worker-env.ts";
 import { mainFileOf } from "./worker-folders.ts";
 
-export interface WorkerProcess extends KeptProcess {
+export class WorkerProcess extends KeptProcess {
   readonly worker: string;
   /** From 0. */
   readonly replica: number;
+
+  constructor(options: KeptProcessOptions, identity: { worker: string; replica: number }) {
+    super(options);
+    this.worker = identity.worker;
+    this.replica = identity.replica;
+  }
 }
 
 export interface WorkerProcessesOptions {
@@ -38,7 +44,7 @@ async function startWorkerProcess(
 ): Promise<WorkerProcess> {
   const { worker, replica, logs, runDir, report, isSupervised } = options;
   const name = `${worker}-${replica}`;
-  const kept = await keepProcess({
+  const kept: KeptProcessOptions = {
     name,
     spec: {
       command: process.execPath,
@@ -49,9 +55,10 @@ async function startWorkerProcess(
     runDir,
     isRestarted: isSupervised,
     report: (line) => report(isSupervised ? line : `${line}; not started again (--supervise would)`),
-  });
-  // By reference, not by spreading: its getters must stay alive.
-  return Object.assign(Object.create(kept) as KeptProcess, { worker, replica });
+  };
+  const started = new WorkerProcess(kept, { worker, replica });
+  await started.respawn();
+  return started;
 }
 
 /** The first process that ended on its own, as an error. */

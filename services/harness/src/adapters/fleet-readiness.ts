@@ -14,6 +14,8 @@ export interface ReadinessOptions {
 /** Without these a turn runs, but something around it does not. */
 const beside = ["approval::resolve", "models::get"] as const;
 const projectionEveryMs = 3_000;
+/** While it is away, and at the start, its return should show at once. */
+const projectionAwayEveryMs = 250;
 const projectionTimeoutMs = 1_500;
 
 export function createReadiness(bus: Bus, options: ReadinessOptions): Readiness {
@@ -75,7 +77,7 @@ function projectionCheck(bus: Bus): () => Promise<string> {
     asking = null;
   };
   return async () => {
-    if (Date.now() - askedAt >= projectionEveryMs) {
+    if (Date.now() - askedAt >= (state === "ok" ? projectionEveryMs : projectionAwayEveryMs)) {
       asking ??= ask();
       await asking;
     }
