@@ -129,6 +129,17 @@ describe("a busy session", () => {
     });
     expect((await client.messages(sid)).map(textOf)).toContain("kept");
   });
+
+  it("does not let the steering of an aborted turn skip the calls of the next one", async () => {
+    const sid = newSession();
+    await client.start(sid, "tokens 500 20");
+    await client.start(sid, "go left", { on_busy: "steer" });
+    expect((await client.post(`/v1/sessions/${sid}/abort`, {})).body.aborted).toBe(true);
+    await client.start(sid, "call demo::echo {}\n---\nsay after it");
+    await until(async () => textOf((await client.messages(sid)).at(-1)) === "after it", { what: "the next turn ends" });
+    expect((await client.effects(sid)).filter((effect) => effect.phase === "start")).toHaveLength(1);
+    expect((await client.messages(sid)).map(textOf)).toContain("go left");
+  });
 });
 
 describe("a retry that has to wait", () => {

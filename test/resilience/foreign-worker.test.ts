@@ -6,7 +6,7 @@ import { type StartedFleet, startFleet, until } from "@flotilla/testkit";
 import { connect, headers, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Client, type Json, textOf } from "../fleet/client.ts";
-import { resultOf } from "./under-fire.ts";
+import { resultOf, workers } from "./under-fire.ts";
 
 let folder: string;
 let fleet: StartedFleet;
@@ -18,16 +18,7 @@ beforeAll(async () => {
   await writeFile(rules, "version: 1\nrules:\n  - demo::*\n  - abacus::*\n");
   fleet = await startFleet({
     env: { FLOTILLA_PERMISSIONS: rules },
-    workers: [
-      "harness",
-      "policy",
-      "turn-orchestrator",
-      "approval-gate",
-      "session",
-      "models-catalog",
-      "provider-scripted",
-      "demo",
-    ],
+    workers,
   });
   client = new Client(fleet.url);
   const { host, username, password } = new URL(fleet.nats.url);

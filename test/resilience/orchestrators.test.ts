@@ -34,7 +34,9 @@ const slowTool = async (ms: number): Promise<Watched> => {
 describe("without any orchestrator", () => {
   it("a turn is accepted and idempotent, and runs when one comes back (field: bytedance/deer-flow#1087)", async () => {
     for (const replica of [0, 1]) await fire.end(worker, replica);
+    const askedAt = performance.now();
     const watched = await fire.begin("say at last", { message_id: "m-zero" });
+    expect(performance.now() - askedAt).toBeLessThan(2_000);
     const again = await fire.client.start(watched.sid, "say at last", { message_id: "m-zero" });
     expect([200, 202]).toContain(again.status);
     await fire.revive(worker, 0);

@@ -50,7 +50,7 @@ async function listed(bus: Bus): Promise<Model[]> {
     return (await bus.call(modelsList, {}, { timeoutMs: 2_000 })).models;
   } catch (cause) {
     const message = "the models catalog is away: name the provider beside the model, or try again";
-    throw new FlotillaError("WORKER_UNAVAILABLE", message, { field: "provider", retryAfterMs: 1_000, cause });
+    throw new FlotillaError("WORKER_UNAVAILABLE", message, { field: "model", retryAfterMs: 1_000, cause });
   }
 }
 

@@ -27,6 +27,7 @@ const reopenMs = 500;
 export function createFeed(options: FeedOptions): Feed {
   const { logger } = options;
   let isWanted = false;
+  let isStopped = false;
   let messages: ConsumerMessages | null = null;
   let buffer: JsMsg[] = [];
   let working: Promise<void> | null = null;
@@ -75,6 +76,7 @@ export function createFeed(options: FeedOptions): Feed {
   };
   return {
     resume() {
+      if (isStopped) return;
       isWanted = true;
       open();
     },
@@ -89,6 +91,7 @@ export function createFeed(options: FeedOptions): Feed {
       open();
     },
     async stop() {
+      isStopped = true;
       isWanted = false;
       clearTimeout(retry);
       close();

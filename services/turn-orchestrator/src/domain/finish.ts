@@ -14,6 +14,8 @@ export function finishTurn(draft: Draft, reason: EndReason, error: TurnError | n
   turn.calls = [];
   turn.error = error;
   draft.timers = [];
+  // What was meant to steer this turn must not skip calls of the next: it waits there as a follow-up.
+  draft.pending = draft.pending.map((item) => (item.kind === "steering" ? { ...item, kind: "followup" } : item));
   draft.isSettled = true;
   draft.events.push({ type: "agent_end", turn_id: turn.turn_id, reason, messages: [] });
   moveTo(draft, reason === "failed" ? "failed" : "stopped");
