@@ -11,6 +11,7 @@ import { driveSession } from "./session-driver.ts";
 export interface KillableFleet extends ReplicaProcesses {
   /** Harness addresses. */
   readonly urls: readonly string[];
+  readonly nats: { readonly process: { kill(): Promise<void> } };
 }
 
 export interface KillRunOptions {
@@ -21,6 +22,8 @@ export interface KillRunOptions {
   readonly sessions: number;
   /** Least time between two kills, so that a step is not killed again before it was taken over. */
   readonly gapMs: number;
+  /** A SIGKILL of nats-server goes with every so many kills; live notices are lost then, so take-overs are not timed. */
+  readonly natsEvery?: number;
   /** The run ends at this time even when kills are left. */
   readonly limitMs: number;
   readonly log: (line: string) => void;
@@ -44,6 +47,7 @@ export async function killRun(options: KillRunOptions): Promise<KillReport> {
   const owners = new Owners(options.fleet.bus);
   await options.fleet.bus.nc.flush();
   const ground = new Orchestrators(options.fleet, owners);
+  const isTimed = options.natsEvery === undefined;
   const killer = new Killer({ ...options, ground });
   const startedAt = performance.now();
   const lanes = new Lanes(options, killer, startedAt + options.limitMs);
@@ -51,17 +55,17 @@ export async function killRun(options: KillRunOptions): Promise<KillReport> {
   try {
     await Promise.all(Array.from({ length: options.sessions }, () => lanes.run()));
     await killer.settled();
-    await settleOrphans(owners);
+    if (isTimed) await settleOrphans(owners);
   } finally {
     clearInterval(progress);
   }
-  const times = owners.takeovers.map((takeover) => takeover.ms).sort((a, b) => a - b);
+  const times = isTimed ? owners.takeovers.map((takeover) => takeover.ms).sort((a, b) => a - b) : [];
   return {
     kills: killer.kills,
     killsByEdge: killer.byEdge,
     sessions: lanes.done,
     wrong: lanes.wrong,
-    orphans: owners.orphans,
+    orphans: isTimed ? owners.orphans : [],
     takeovers: times.length,
     takeoverP50Ms: Math.round(times[Math.floor(times.length / 2)] ?? 0),
     takeoverMaxMs: Math.round(times.at(-1) ?? 0),
@@ -105,15 +109,19 @@ class Lanes {
     while (!this.#isOver);
   }
 
+  #atEdge(session: string, edge: string): void {
+    const { fleet, natsEvery = Number.POSITIVE_INFINITY } = this.#options;
+    if (this.#isOver || !this.#killer.atEdge(session, edge)) return;
+    if (this.#killer.kills % natsEvery === 0) void fleet.nats.process.kill();
+  }
+
   async #drive(): Promise<void> {
     const { fleet, log } = this.#options;
     const { sessionId, problems } = await driveSession({
       index: this.#index++,
       urls: fleet.urls,
       timeoutMs: 60_000,
-      onEdge: (session, edge) => {
-        if (!this.#isOver) this.#killer.atEdge(session, edge);
-      },
+      onEdge: (session, edge) => this.#atEdge(session, edge),
     });
     problems.push(...checkJournal(await fleet.bus.journal.readCommits(sessionId, 1)));
     this.done += 1;

@@ -51,14 +51,14 @@ export class Killer {
     return this.isDone ? undefined : this.#round.at(-1);
   }
 
-  /** A session has just reached the edge. */
-  atEdge(sessionId: string, edge: string): void {
-    if (this.due !== edge || this.#isBusy || performance.now() - this.#lastAt < this.#options.gapMs) return;
+  /** A session has just reached the edge. Whether a kill was placed on it. */
+  atEdge(sessionId: string, edge: string): boolean {
+    if (this.due !== edge || this.#isBusy || performance.now() - this.#lastAt < this.#options.gapMs) return false;
     const { ground } = this.#options;
     const owner = ground.ownerOf(sessionId);
-    if (owner === undefined) return;
+    if (owner === undefined) return false;
     const replica = owner ?? Math.floor(this.#choice() * ground.replicas);
-    if (!this.#areAllReady()) return;
+    if (!this.#areAllReady()) return false;
     this.#round.pop();
     if (this.#round.length === 0) this.#nextRound();
     this.kills += 1;
@@ -68,6 +68,7 @@ export class Killer {
     this.#running = ground.strike(replica).finally(() => {
       this.#isBusy = false;
     });
+    return true;
   }
 
   settled(): Promise<void> {

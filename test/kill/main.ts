@@ -1,4 +1,4 @@
-// `npm run test:kill -- --kills 500 --seed 1`: the long kill run, with a report.
+// `npm run test:kill -- --kills 500 --seed 1`: the long kill run, with a report; `--nats 5` kills NATS too, every fifth time.
 import { writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
@@ -11,6 +11,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     sessions: { type: "string", default: "30" },
     gap: { type: "string", default: "2500" },
+    nats: { type: "string" },
     minutes: { type: "string", default: "60" },
     out: { type: "string" },
   },
@@ -31,6 +32,7 @@ try {
     gapMs: Number(values.gap),
     limitMs: Number(values.minutes) * 60_000,
     log: print,
+    ...(values.nats === undefined ? {} : { natsEvery: Number(values.nats) }),
   });
 } finally {
   await fleet.stop();

@@ -1,6 +1,6 @@
 // Policy, the approval gate, the session worker and the front door die under a turn.
 import { until } from "@flotilla/testkit";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { textOf } from "../fleet/client.ts";
 import { resultOf, UnderFire } from "./under-fire.ts";
 
@@ -8,6 +8,7 @@ let fire: UnderFire;
 beforeAll(async () => {
   fire = await UnderFire.start({ replicas: { harness: 2 } });
 }, 60_000);
+afterEach(() => fire.heal());
 afterAll(() => fire?.stop());
 
 const script = 'tokens 20 20\ncall demo::echo {"text":"e"}\n---\nsay end';
@@ -27,7 +28,6 @@ describe("policy", () => {
     await watched.streamed("5");
     await fire.end("policy");
     await expectDenied(watched);
-    await fire.revive("policy");
   }, 40_000);
 
   it("killed and back in time: the call is allowed (I8)", async () => {
@@ -93,7 +93,6 @@ describe("harness", () => {
     await watched.seen("function_execution_start");
     await fire.end("harness", 1);
     const messages = await fire.expectSound(watched);
-    await fire.revive("harness", 1);
     expect(textOf(messages[1])).toBe(Array.from({ length: 80 }, (_, i) => i + 1).join(" "));
     expect(await fire.modelCalls(watched.sid)).toHaveLength(2);
     expect(await fire.starts(watched.sid)).toEqual({ "demo::slow": 1 });

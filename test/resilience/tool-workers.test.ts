@@ -1,5 +1,5 @@
 // Workers that a turn calls die under it: what a tool call or a model call then means (I4).
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { textOf } from "../fleet/client.ts";
 import { resultOf, UnderFire } from "./under-fire.ts";
 
@@ -7,6 +7,7 @@ let fire: UnderFire;
 beforeAll(async () => {
   fire = await UnderFire.start();
 }, 60_000);
+afterEach(() => fire.heal());
 afterAll(() => fire?.stop());
 
 const started = (sid: string, functionId: string): Promise<unknown> => fire.started(sid, functionId);
@@ -47,6 +48,21 @@ describe("SIGKILL of the tool's worker in mid-effect", () => {
     await fire.end("demo");
     await watched.seen("function_execution_start", (data) => data.function_id === "demo::slow");
     await fire.revive("demo");
+    const messages = await fire.expectSound(watched);
+    expect(messages.filter((message) => message.is_error === true)).toEqual([]);
+    expect(await fire.starts(watched.sid)).toEqual({ "demo::echo": 1, "demo::slow": 1 });
+  }, 40_000);
+});
+
+describe("a request that dies unread with its worker", () => {
+  it("is sent again, since nothing has started: `never` and `safe` alike run once (I4)", async () => {
+    const watched = await fire.begin(
+      'tokens 30 20\ncall demo::echo {"text":"e"}\ncall demo::slow {"ms":100}\n---\nsay fine',
+    );
+    await watched.streamed("5");
+    fire.fleet.signal("demo", 0, "SIGSTOP");
+    await watched.seen("function_execution_start", (data) => data.function_id === "demo::slow");
+    await fire.replace("demo");
     const messages = await fire.expectSound(watched);
     expect(messages.filter((message) => message.is_error === true)).toEqual([]);
     expect(await fire.starts(watched.sid)).toEqual({ "demo::echo": 1, "demo::slow": 1 });

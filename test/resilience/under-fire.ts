@@ -24,21 +24,39 @@ export class UnderFire {
   readonly fleet: ProcessFleet;
   readonly client: Client;
   readonly live: LiveReplicas;
-  readonly #watched: Watched[] = [];
+  readonly #replicas: Readonly<Record<string, number>>;
+  #watched: Watched[] = [];
 
-  constructor(fleet: ProcessFleet) {
+  constructor(fleet: ProcessFleet, replicas: Readonly<Record<string, number>>) {
     this.fleet = fleet;
+    this.#replicas = replicas;
     this.client = new Client(fleet.urls[0] ?? "");
     this.live = new LiveReplicas(fleet);
   }
 
   static async start(options: ProcessFleetOptions = {}): Promise<UnderFire> {
-    return new UnderFire(await startProcessFleet({ workers, ...options }));
+    return new UnderFire(await startProcessFleet({ workers, ...options }), options.replicas ?? {});
   }
 
   async stop(): Promise<void> {
-    for (const watched of this.#watched) watched.stop();
+    this.#unwatch();
     await this.fleet.stop();
+  }
+
+  /** After a test, also a failed one: everything runs again, so that the next one starts from a whole fleet. */
+  async heal(): Promise<void> {
+    this.#unwatch();
+    for (const worker of workers) {
+      for (let replica = 0; replica < (this.#replicas[worker] ?? 1); replica++) {
+        if (this.fleet.isRunning(worker, replica)) this.fleet.signal(worker, replica, "SIGCONT");
+        else await this.revive(worker, replica);
+      }
+    }
+  }
+
+  #unwatch(): void {
+    for (const watched of this.#watched) watched.stop();
+    this.#watched = [];
   }
 
   /** Starts a turn and follows its events from the beginning, over every reconnect. */

@@ -7,7 +7,7 @@
 // C4 After a reconnect workers need a moment to subscribe again: "nobody there" counts against them only after that.
 import { type FunctionContract, subjects } from "@flotilla/contracts";
 import { ensureFlotillaError, FlotillaError, invalidInput } from "@flotilla/errors";
-import { attributeNames, idsOf, isTracing, spanNames } from "@flotilla/telemetry";
+import { attributeNames, idAttributesOf, idsOf, isTracing, spanNames } from "@flotilla/telemetry";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { type Attributes, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import type { z } from "zod";
@@ -44,7 +44,7 @@ export interface Caller {
 export function createCaller(deps: CallDeps): Caller {
   const callId = (functionId: string, payload: unknown, options: CallOptions = {}): Promise<unknown> =>
     isTracing()
-      ? traced(functionId, options, () => send(deps, functionId, payload, options))
+      ? traced(deps, functionId, options, () => send(deps, functionId, payload, options))
       : send(deps, functionId, payload, options);
   return {
     callId,
@@ -58,19 +58,29 @@ export function createCaller(deps: CallDeps): Caller {
   };
 }
 
-function traced(functionId: string, options: CallOptions, run: () => Promise<unknown>): Promise<unknown> {
-  const inherited = idsOf();
-  const attributes: Attributes = { [attributeNames.functionId]: functionId };
-  const sessionId = options.sessionId ?? inherited.sessionId;
-  const messageId = options.messageId ?? inherited.messageId;
-  if (sessionId !== undefined) attributes[attributeNames.sessionId] = sessionId;
-  if (messageId !== undefined) attributes[attributeNames.messageId] = messageId;
+function traced(
+  { worker, registry }: CallDeps,
+  functionId: string,
+  options: CallOptions,
+  run: () => Promise<unknown>,
+): Promise<unknown> {
+  const { sessionId, messageId, turnId, callId, workspace: workspaceId } = options;
+  const given = idAttributesOf({ sessionId, messageId, turnId, callId, workspaceId });
+  const attributes: Attributes = {
+    ...idAttributesOf(idsOf()),
+    ...given,
+    [attributeNames.functionId]: functionId,
+    [attributeNames.worker]: worker,
+  };
+  const peer = options.worker ?? registry.resolve(functionId)?.worker;
+  if (peer !== undefined) attributes[attributeNames.peer] = peer;
+  if (options.attempt !== undefined) attributes[attributeNames.attempt] = options.attempt;
   return tracer.startActiveSpan(spanNames.call(functionId), { kind: SpanKind.CLIENT, attributes }, async (span) => {
     try {
       return await run();
     } catch (error) {
       const { code } = ensureFlotillaError(error);
-      span.setAttribute(attributeNames.code, code);
+      span.setAttributes({ [attributeNames.code]: code, [attributeNames.errorType]: code });
       span.setStatus({ code: SpanStatusCode.ERROR, message: code });
       throw error;
     } finally {
@@ -113,27 +123,39 @@ interface Sending {
 
 async function request(deps: CallDeps, sending: Sending): Promise<unknown> {
   const { functionId, options, deadline } = sending;
-  const stop = new AbortController();
   const isRepeatable = sending.target.fn.replay === "safe" || options.idempotencyKey !== undefined;
-  const cancelled = rejectOnAbort(functionId, options.signal, stop.signal);
+  const cancelled = rejectOnAbort(functionId, options.signal);
   // All of them are listened to: the answer to an earlier sending can still come.
   const sendings: Promise<Msg>[] = [];
   let wasLost = false;
+  let again = Promise.withResolvers<"again">();
+  const unfollow = deps.link.onReconnect(() => {
+    wasLost = true;
+    if (isRepeatable) again.resolve("again");
+  });
   try {
     for (;;) {
-      await Promise.race([deps.link.connected(deadline, stop.signal), cancelled]);
-      const reconnected = deps.link.reconnected(stop.signal).then(() => {
-        wasLost = true;
-        return isRepeatable ? ("again" as const) : new Promise<never>(() => undefined);
-      });
-      sendings.push(sendOnce(deps, sending));
-      const outcome = await Promise.race([...sendings, cancelled, reconnected]);
-      if (outcome !== "again") return await valueOfReply(deps.claimCheck, functionId, outcome);
+      await connected(deps.link, deadline, cancelled.promise);
       wasLost = false;
+      again = Promise.withResolvers();
+      sendings.push(sendOnce(deps, sending));
+      const outcome = await Promise.race([...sendings, cancelled.promise, again.promise]);
+      if (outcome !== "again") return await valueOfReply(deps.claimCheck, functionId, outcome);
     }
   } catch (error) {
     if (isNoResponders(error)) throw error;
     throw typedError(error, functionId, wasLost || !deps.link.isUp);
+  } finally {
+    unfollow();
+    cancelled.release();
+  }
+}
+
+async function connected(link: Link, deadline: number, cancelled: Promise<never>): Promise<void> {
+  if (link.isUp) return;
+  const stop = new AbortController();
+  try {
+    await Promise.race([link.connected(deadline, stop.signal), cancelled]);
   } finally {
     stop.abort();
   }
@@ -148,12 +170,15 @@ async function sendOnce(deps: CallDeps, sending: Sending): Promise<Msg> {
   return deps.nc.request(subjects.call(target.worker, functionId), body, { headers, timeout });
 }
 
-function rejectOnAbort(functionId: string, signal: AbortSignal | undefined, stop: AbortSignal): Promise<never> {
-  const aborted = new Promise<never>((_, reject) => {
-    const abort = (): void => reject(cancelledError(functionId));
-    if (signal?.aborted === true) abort();
-    signal?.addEventListener("abort", abort, { once: true, signal: stop });
-  });
-  aborted.catch(() => undefined);
-  return aborted;
+/** By hand, not by a controller of its own: this runs for every call. */
+function rejectOnAbort(
+  functionId: string,
+  signal: AbortSignal | undefined,
+): { promise: Promise<never>; release: () => void } {
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => undefined);
+  const abort = (): void => reject(cancelledError(functionId));
+  if (signal?.aborted === true) abort();
+  signal?.addEventListener("abort", abort, { once: true });
+  return { promise, release: () => signal?.removeEventListener("abort", abort) };
 }

@@ -122,16 +122,17 @@ type Idle =
 async function idleSequence(door: Door, giveUpAt: number): Promise<Idle> {
   const { bus, body } = door;
   for (;;) {
-    const last = await bus.journal.lastSequence(body.session_id);
-    if (last === 0) return { kind: "idle", seq: 0 };
-    const [earlier, tail] = await Promise.all([
+    // Asked in this order: an input older than `last` is seen by the second question.
+    const [last, earlier] = await Promise.all([
+      bus.journal.last(body.session_id),
       bus.journal.readInput<StartBody>(body.session_id, "start", body.message_id),
-      bus.journal.tail(body.session_id, { fresh: true }),
     ]);
     if (earlier !== null) return { kind: "repeated", answer: repeated(door, earlier) };
+    if (last === null) return { kind: "idle", seq: 0 };
+    const tail = last.commit ?? (await bus.journal.tail(body.session_id, { fresh: true }));
     checkWorkspace(tail, body.workspace);
     if (isBusy(tail)) return { kind: "busy", tail };
-    if (tail !== null && tail.seq >= last) return { kind: "idle", seq: tail.seq };
+    if (tail !== null && tail.seq >= last.seq) return { kind: "idle", seq: tail.seq };
     const outstanding = await bus.journal.readInputs(body.session_id, tail?.commit.cursor ?? 0);
     if (outstanding.some((input) => input.kind === "start" || input.kind === "steering" || input.kind === "followup"))
       return { kind: "busy", tail };

@@ -164,6 +164,12 @@ export function createJournal(deps: JournalDeps): Journal {
       return (await newest(stream, subjects.session(shard, sessionId)))?.seq ?? 0;
     },
 
+    async last(sessionId: string): Promise<{ seq: number; commit: StoredCommit | null } | null> {
+      const { shard, stream } = place(sessionId);
+      const found = await newest(stream, subjects.session(shard, sessionId));
+      return found === null ? null : { seq: found.seq, commit: await commitOf(found) };
+    },
+
     async readCommits(sessionId: string, fromSeq: number): Promise<StoredCommit[]> {
       const { shard, stream } = place(sessionId);
       const found = await readAll(stream, subjects.commitsOf(shard, sessionId), fromSeq);
@@ -203,12 +209,12 @@ export function createJournal(deps: JournalDeps): Journal {
       });
     },
 
-    watch(sessionId, handler): Watch {
+    watch(sessionId, handler, skip): Watch {
       const { shard } = place(sessionId);
       let queue = Promise.resolve();
       const subscription = nc.subscribe(subjects.live(subjects.session(shard, sessionId)), {
         callback: (error, message) => {
-          if (error !== null) return;
+          if (error !== null || isSkipped(message, skip)) return;
           queue = queue
             .then(() => deliver(message, handler))
             .catch((cause: unknown) => {
@@ -232,7 +238,7 @@ export function createJournal(deps: JournalDeps): Journal {
     const parsed = parseTurnSubject(subject);
     if (parsed?.part.kind === "commit") {
       const stored = await commitOf({ subject, seq, data: message.data });
-      if (stored !== null) handler({ kind: "commit", stored });
+      if (stored !== null) handler({ kind: "commit", stored, bytes: message.data.length });
     } else if (parsed?.part.kind === "input") {
       const at = Date.parse(message.headers?.get("Nats-Time-Stamp") ?? "") || Date.now();
       const input = await inputOf(subject, seq, message.data, message.headers?.get(headerNames.digest) || null, at);
@@ -270,6 +276,12 @@ export function createJournal(deps: JournalDeps): Journal {
   }
 
   return journal;
+}
+
+/** The id of a commit is also the id of its message. */
+function isSkipped(message: Msg, skip: ((commitId: string) => boolean) | undefined): boolean {
+  const id = skip === undefined ? undefined : message.headers?.get("Nats-Msg-Id");
+  return skip !== undefined && id !== undefined && id !== "" && skip(id);
 }
 
 function pause(ms: number): Promise<void> {

@@ -43,24 +43,13 @@ export class Link {
       };
       const timer = setTimeout(late, Math.max(0, deadline - Date.now()));
       signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
-      this.#once(signal, () => {
+      const unsubscribe = this.onReconnect(() => {
+        unsubscribe();
         clearTimeout(timer);
         resolve();
       });
+      signal.addEventListener("abort", unsubscribe, { once: true });
     });
-  }
-
-  /** Resolves after the next reconnect; never when the signal aborts before. */
-  reconnected(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => this.#once(signal, resolve));
-  }
-
-  #once(signal: AbortSignal, handler: () => void): void {
-    const unsubscribe = this.onReconnect(() => {
-      unsubscribe();
-      handler();
-    });
-    signal.addEventListener("abort", unsubscribe, { once: true });
   }
 
   async #follow(): Promise<void> {

@@ -103,9 +103,10 @@ export class RegistryTable {
   }
 
   functions(): Route[] {
-    return [...this.#byFunction().keys()].sort(compareNames).flatMap((id) => this.resolve(id) ?? []);
+    return [...this.#byFunction().keys()].flatMap((id) => this.resolve(id) ?? []);
   }
 
+  /** In the order of the ids. */
   #byFunction(): Map<string, Offer[]> {
     if (this.#offers !== null) return this.#offers;
     const offers = new Map<string, Offer[]>();
@@ -117,8 +118,8 @@ export class RegistryTable {
         else sameId.push({ manifest, fn });
       }
     }
-    this.#offers = offers;
-    return offers;
+    this.#offers = new Map([...offers].sort(([a], [b]) => compareNames(a, b)));
+    return this.#offers;
   }
 
   #silent(now: number): { worker: string; instance: string }[] {

@@ -156,6 +156,8 @@ export interface Journal {
   tail(sessionId: string, options?: { fresh?: boolean }): Promise<StoredCommit | null>;
   /** Sequence of the newest message of the session, 0 when there is none: whether the session is known. */
   lastSequence(sessionId: string): Promise<number>;
+  /** The newest message of the session as the leader has it; `commit` when it is one, so that it is also the tail. */
+  last(sessionId: string): Promise<{ seq: number; commit: StoredCommit | null } | null>;
   /** Commits with a sequence >= `fromSeq`, in order, large bodies filled in. */
   readCommits(sessionId: string, fromSeq: number): Promise<StoredCommit[]>;
   /** Inputs with a sequence > `afterSeq`, in order. */
@@ -166,11 +168,11 @@ export interface Journal {
     commit: Commit,
     expect: CommitExpectation,
   ): Promise<{ kind: "stored"; seq: number } | { kind: "stale" }>;
-  /** Live notice of everything stored for a session (republished, so only while connected). Large bodies filled in, in order. */
-  watch(
-    sessionId: string,
-    handler: (message: { kind: "commit"; stored: StoredCommit } | { kind: "input"; input: StoredInput }) => void,
-  ): Watch;
+  /**
+   * Live notice of everything stored for a session (republished, so only while connected). Large bodies filled in, in
+   * order. Commits whose id `skip` answers true for are left out unread.
+   */
+  watch(sessionId: string, handler: (message: LiveMessage) => void, skip?: (commitId: string) => boolean): Watch;
   decodeInput(
     subject: string,
     seq: number,
@@ -180,6 +182,10 @@ export interface Journal {
   ): Promise<StoredInput | null>;
   decodeCommit(subject: string, seq: number, data: Uint8Array): Promise<StoredCommit | null>;
 }
+export type LiveMessage =
+  /** `bytes`: its size as stored. */
+  { kind: "commit"; stored: StoredCommit; bytes: number } | { kind: "input"; input: StoredInput };
+
 export interface Watch {
   /** Resolves once the subscription is at the server. */
   ready(): Promise<void>;

@@ -113,6 +113,8 @@ export interface TurnRecord {
   usage: Usage;
   turn_usage: Usage;
   traceparent: string | null;
+  /** The session's turn before this one: where the trace of this turn links to. */
+  previous_turn?: { turn_id: string; traceparent: string | null };
   started_at_ms: number;
   updated_at_ms: number;
   /** Stream sequence of the first commit of the newest turn; 0 before the first (set from the turn's start commit). */

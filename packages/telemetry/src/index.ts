@@ -19,4 +19,12 @@ export {
   withIds,
 } from "./propagation.ts";
 export { isSecretKey, redact } from "./redact.ts";
+export {
+  derivedTraceparent,
+  idAttributesOf,
+  type ModelCallNote,
+  noteIds,
+  noteModelCall,
+  traceparentOf,
+} from "./spans.ts";
 export { startTelemetry, type Telemetry, type TelemetryOptions } from "./start-telemetry.ts";

@@ -92,9 +92,11 @@ export const spanNames = {
   serve: (method: string, route: string): string => `${method} ${route}`,
   /** Client side of one call. */
   call: (functionId: string): string => `call ${functionId}`,
+  /** One step of a turn, from the commit before it to its own; `state` is the one that it found. */
+  step: (state: string): string => `turn ${state}`,
 } as const;
 
-/** Attributes of spans; the first five also travel as baggage. */
+/** Attributes of spans; the first six also travel as baggage. */
 export const attributeNames = {
   /** The session a span works for. */
   sessionId: "session.id",
@@ -108,7 +110,7 @@ export const attributeNames = {
   turnId: "turn.id",
   /** Our id of the tool call that a function call serves. */
   callId: "function_call.id",
-  /** The worker that runs the function. */
+  /** The worker that made the span. */
   worker: "flotilla.worker",
   /** The instance of that worker. */
   instance: "flotilla.instance",
@@ -118,4 +120,38 @@ export const attributeNames = {
   attempt: "flotilla.attempt",
   /** Result code of the call, OK for success. */
   code: "flotilla.code",
+  /** The worker that a call goes to. */
+  peer: "peer.service",
+  /** State of the turn that a step found. */
+  turnState: "turn.state",
+  /** State of the turn after the step. */
+  turnNextState: "turn.next_state",
+  /** How the step ended: a commit of kind `run` or `idle`, or `lost` when another owner goes on with it. */
+  stepEnd: "turn.step_end",
+  /** Counts the owners of the session; a higher one fences a lower one. */
+  epoch: "flotilla.epoch",
+  /** Take-overs of this step so far. */
+  takeovers: "flotilla.takeovers",
+  /** What kind of a link to another trace: `previous_turn`. */
+  linkKind: "flotilla.link",
+  /** Method of an HTTP request. */
+  httpMethod: "http.request.method",
+  /** Path of an HTTP request with its placeholders. */
+  httpRoute: "http.route",
+  /** Status of the answer; that of an event stream is the one it began with. */
+  httpStatus: "http.response.status_code",
+  /** Why it failed: an error code, or the `error_kind` of a model call. */
+  errorType: "error.type",
+  /** Of a model call: always `chat`. */
+  genAiOperation: "gen_ai.operation.name",
+  /** Of a model call: the provider. */
+  genAiSystem: "gen_ai.system",
+  /** Of a model call: the model that was asked for. */
+  genAiRequestModel: "gen_ai.request.model",
+  /** Of a model call: how it ended, as a list of one. */
+  genAiFinishReasons: "gen_ai.response.finish_reasons",
+  /** Of a model call: tokens in. */
+  genAiInputTokens: "gen_ai.usage.input_tokens",
+  /** Of a model call: tokens out. */
+  genAiOutputTokens: "gen_ai.usage.output_tokens",
 } as const;

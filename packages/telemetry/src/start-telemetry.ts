@@ -39,6 +39,8 @@ async function startSdk(options: TelemetryOptions, endpoint: string): Promise<Te
   ]);
   const sdk = new NodeSDK({
     serviceName: options.serviceName,
+    // Not the process detector: command lines may hold a token (I13).
+    resourceDetectors: [resources.envDetector, resources.hostDetector],
     resource: resources
       .defaultResource()
       .merge(resources.resourceFromAttributes({ "service.version": options.version })),

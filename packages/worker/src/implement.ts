@@ -9,3 +9,14 @@ export function implement<I extends z.ZodType, O extends z.ZodType>(
 ): Implementation {
   return { contract, handle: handle as Implementation["handle"] };
 }
+
+/** With a look-up that begins before the handler may: see `Implementation.prepare`. */
+export function implementPrepared<I extends z.ZodType, O extends z.ZodType, P>(
+  contract: FunctionContract<I, O>,
+  prepare: (context: HandlerContext, request: z.output<I>) => Promise<P>,
+  handle: (context: HandlerContext, request: z.output<I>, prepared: Promise<P>) => Promise<z.input<O>>,
+): Implementation {
+  const withLookUp: Implementation["handle"] = (context, request, prepared) =>
+    handle(context, request, (prepared as Promise<P> | undefined) ?? prepare(context, request));
+  return { contract, handle: withLookUp, prepare: prepare as Implementation["prepare"] & {} };
+}

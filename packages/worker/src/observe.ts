@@ -1,6 +1,6 @@
 // What is seen of a call from outside: its span, its one log record, its metrics. Never its payload.
 import type { FlotillaError } from "@flotilla/errors";
-import { attributeNames, isTracing, type Logger, spanNames } from "@flotilla/telemetry";
+import { attributeNames, idAttributesOf, isTracing, type Logger, spanNames } from "@flotilla/telemetry";
 import { type Context, type Span, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import type { FunctionMetrics } from "./call-metrics.ts";
 import type { FunctionStats } from "./discovery.ts";
@@ -41,8 +41,8 @@ export function observeCall(observed: Observed, invocation: Invocation): Observa
 }
 
 function startSpan(observed: Observed, invocation: Invocation): Span {
-  const { ids } = invocation;
-  const attributes: Record<string, string | number> = {
+  const attributes = {
+    ...idAttributesOf(invocation.ids),
     [attributeNames.functionId]: observed.functionId,
     [attributeNames.worker]: observed.worker,
     [attributeNames.instance]: observed.instance,
@@ -50,17 +50,16 @@ function startSpan(observed: Observed, invocation: Invocation): Span {
     [attributeNames.workspaceId]: invocation.workspace,
     [attributeNames.attempt]: invocation.attempt,
   };
-  if (ids.sessionId !== undefined) attributes[attributeNames.sessionId] = ids.sessionId;
-  if (ids.messageId !== undefined) attributes[attributeNames.messageId] = ids.messageId;
-  if (ids.turnId !== undefined) attributes[attributeNames.turnId] = ids.turnId;
-  if (ids.callId !== undefined) attributes[attributeNames.callId] = ids.callId;
   const options = { kind: SpanKind.SERVER, attributes };
   return tracer.startSpan(spanNames.execute(observed.functionId), options, invocation.parent);
 }
 
 function endSpan(span: Span, error: FlotillaError | undefined): void {
   span.setAttribute(attributeNames.code, error?.code ?? "OK");
-  if (error !== undefined && !error.row.benign) span.setStatus({ code: SpanStatusCode.ERROR, message: error.code });
+  if (error !== undefined && !error.row.benign) {
+    span.setAttribute(attributeNames.errorType, error.code);
+    span.setStatus({ code: SpanStatusCode.ERROR, message: error.code });
+  }
   span.end();
 }
 

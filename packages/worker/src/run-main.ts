@@ -46,9 +46,11 @@ class Main {
 
   async run(list: readonly WorkerDefinition[], env: Readonly<Record<string, string | undefined>>, name: string) {
     const logger = this.#logger;
+    // First, so that the trace of the first call is whole.
+    this.#telemetry = await startTelemetry({ serviceName: name, version: manifest.version, env, logger });
+    if (this.#isStopping) return;
     const handle = runWorkers({ definitions: list, env, logger, onFatal: (error) => void this.fail(error) });
     this.#handle = handle;
-    this.#telemetry = await startTelemetry({ serviceName: name, version: manifest.version, env, logger });
     await handle.ready();
   }
 

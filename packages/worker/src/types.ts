@@ -33,7 +33,12 @@ export interface HandlerContext {
 
 export interface Implementation {
   readonly contract: FunctionContract;
-  readonly handle: (context: HandlerContext, request: never) => Promise<unknown> | unknown;
+  readonly handle: (context: HandlerContext, request: never, prepared?: Promise<unknown>) => Promise<unknown> | unknown;
+  /**
+   * What the handler needs to look up first. Begins beside the claim of an effect, so it must change nothing: the handler
+   * may not get to run. The handler gets the promise.
+   */
+  readonly prepare?: (context: HandlerContext, request: never) => Promise<unknown>;
 }
 
 /** A part of a worker that runs beside its functions: a durable consumer, an HTTP server, a projector. */

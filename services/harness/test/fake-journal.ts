@@ -27,7 +27,9 @@ export class FakeJournal {
     this.#seq += 1 + (options.skip ?? 0);
     const added = stored(this.#seq, commit);
     this.commits.push(added);
-    if (options.isNoticed !== false) for (const notice of this.#notices) notice({ kind: "commit", stored: added });
+    const bytes = JSON.stringify(commit).length;
+    if (options.isNoticed !== false)
+      for (const notice of this.#notices) notice({ kind: "commit", stored: added, bytes });
     return added;
   }
 
@@ -50,6 +52,7 @@ export class FakeJournal {
         const visible = this.behind === 0 ? this.commits : this.commits.slice(0, -this.behind);
         return visible.filter((commit) => commit.seq >= from);
       },
+      readInputs: async () => [],
       watch: (_sessionId: string, notice: Notice) => {
         this.#notices.add(notice);
         return { ready: async () => {}, stop: () => this.#notices.delete(notice) };

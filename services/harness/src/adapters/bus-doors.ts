@@ -3,7 +3,7 @@
 import { acceptAbort, acceptInbox, acceptStart, type Bus } from "@flotilla/bus";
 import { type FunctionContract, RunStartRequest, randomId, runAbort, runStart } from "@flotilla/contracts";
 import { isFlotillaError } from "@flotilla/errors";
-import { injectContext } from "@flotilla/telemetry";
+import { noteIds, traceparentOf } from "@flotilla/telemetry";
 import type { HarnessConfig } from "../config.ts";
 import type { Doors } from "../ports.ts";
 import { within } from "./deadline.ts";
@@ -19,11 +19,12 @@ export function createDoors(bus: Bus, config: Pick<HarnessConfig, "defaults">): 
       // The id is given here, so that a second way cannot make a second turn.
       const body = { ...request, message_id: request.message_id ?? randomId() };
       const ids = { sessionId: body.session_id, messageId: body.message_id, workspace: body.workspace };
+      noteIds(ids);
       const accepted = await whileLive(bus, runStart, (signal) =>
         bus.call(runStart, body, { ...ids, timeoutMs: startViaWorkerMs, caller: "client", signal }),
       );
       if (accepted !== null) return accepted;
-      const options = { defaults: config.defaults, traceparent: traceparent() };
+      const options = { defaults: config.defaults, traceparent: traceparentOf() };
       return within(doorDeadlineMs, "accepting the turn", acceptStart(bus, RunStartRequest.parse(body), options));
     },
     async abort(request) {
@@ -68,10 +69,4 @@ async function whileLive<T>(
 function isAway(error: unknown): boolean {
   const away = ["WORKER_UNAVAILABLE", "FUNCTION_NOT_FOUND", "SHUTTING_DOWN", "TIMEOUT"];
   return isFlotillaError(error) && away.includes(error.code);
-}
-
-function traceparent(): string | null {
-  const headers = new Map<string, string>();
-  injectContext(headers);
-  return headers.get("traceparent") ?? null;
 }

@@ -91,7 +91,7 @@ class EventPump implements Pump {
   async #subscribe(): Promise<void> {
     const { bus, sessionId, options } = this.#deps;
     const watch = bus.journal.watch(sessionId, (message) => {
-      if (message.kind === "commit") this.#push({ kind: "commit", stored: message.stored }, sizeOf(message.stored));
+      if (message.kind === "commit") this.#push({ kind: "commit", stored: message.stored }, message.bytes);
     });
     const tokens = bus.nc.subscribe(subjects.tokens(sessionId), {
       callback: (error, message) => {
@@ -220,8 +220,4 @@ class EventPump implements Pump {
     }, this.#doubtMs);
     this.#doubtMs = Math.min(this.#doubtMs * 2, longestDoubtMs);
   }
-}
-
-function sizeOf(stored: StoredCommit): number {
-  return JSON.stringify(stored.commit.events).length + JSON.stringify(stored.commit.entries).length;
 }

@@ -16,12 +16,14 @@ type Journal = Bus["journal"];
 
 export async function openStream(journal: Journal, sessionId: string, from: Position | null): Promise<Opening> {
   const commits = from === null ? null : await commitsFrom(journal, sessionId, from);
-  if (from === null || commits === null) return withSnapshot(sessionId, await journal.readCommits(sessionId, 1));
+  if (from === null || commits === null) return withSnapshot(journal, sessionId);
   return { stream: new SessionStream(from), first: [], commits };
 }
 
-function withSnapshot(sessionId: string, all: readonly StoredCommit[]): Opening {
-  const { snapshot, position, commits } = newestTurn(sessionId, all);
+async function withSnapshot(journal: Journal, sessionId: string): Promise<Opening> {
+  const all = await journal.readCommits(sessionId, 1);
+  const outstanding = await journal.readInputs(sessionId, all.at(-1)?.commit.cursor ?? 0);
+  const { snapshot, position, commits } = newestTurn(sessionId, all, outstanding);
   return {
     stream: new SessionStream(position),
     first: [{ id: formatPosition(position), event: snapshot }],

@@ -1,9 +1,11 @@
 // Where a client without a position begins: a snapshot of what was before the newest turn, then that turn. Pure.
 import {
   foldCommits,
+  isTerminalState,
   messagesOf,
   type SessionView,
   type StoredCommit,
+  type StoredInput,
   stateViewOf,
   type WireEvent,
 } from "@flotilla/contracts";
@@ -18,17 +20,35 @@ export interface NewestTurn {
   readonly commits: readonly StoredCommit[];
 }
 
-/** The newest turn starts at the first commit whose state has the turn id of the newest commit. */
-export function newestTurn(sessionId: string, commits: readonly StoredCommit[]): NewestTurn {
-  const turnId = commits.at(-1)?.commit.state?.turn_id;
-  const found = turnId === undefined ? -1 : commits.findIndex(({ commit }) => commit.state?.turn_id === turnId);
-  const start = found === -1 ? commits.length : found;
+/**
+ * The newest turn starts at the first commit whose state has the turn id of the newest commit; when that one has ended
+ * and a start is accepted after it, the newest turn is still to come (I1): who starts a turn and then asks for its
+ * events never gets those of the turn before. `outstanding`: the inputs after the newest commit's cursor.
+ */
+export function newestTurn(
+  sessionId: string,
+  commits: readonly StoredCommit[],
+  outstanding: readonly StoredInput[],
+): NewestTurn {
+  const start = isStartAwaited(commits.at(-1), outstanding) ? commits.length : startOf(commits);
   const before = commits.slice(0, start);
   return {
     snapshot: snapshotOf(foldCommits(sessionId, before)),
     position: endOf(before),
     commits: commits.slice(Math.max(start - 1, 0)),
   };
+}
+
+function isStartAwaited(newest: StoredCommit | undefined, outstanding: readonly StoredInput[]): boolean {
+  const state = newest?.commit.state ?? null;
+  if (newest === undefined || state === null || !isTerminalState(state.state)) return false;
+  return [...newest.commit.pending, ...outstanding].some(({ kind }) => kind === "start");
+}
+
+function startOf(commits: readonly StoredCommit[]): number {
+  const turnId = commits.at(-1)?.commit.state?.turn_id;
+  const found = turnId === undefined ? -1 : commits.findIndex(({ commit }) => commit.state?.turn_id === turnId);
+  return found === -1 ? commits.length : found;
 }
 
 function snapshotOf(view: SessionView): NewestTurn["snapshot"] {

@@ -60,6 +60,16 @@ describe("the script language", () => {
     ]);
   });
 
+  it("ends a line at line feeds only, not at Unicode's line and paragraph separators", () => {
+    expect(
+      blocksOf('say a\u2028b\u2029c\r\ncall demo::echo {"text":"x\u2028y"}\nerror permanent p\u2028q\r')[0],
+    ).toEqual([
+      { kind: "say", text: "a\u2028b\u2029c" },
+      { kind: "call", functionId: "demo::echo", args: { text: "x\u2028y" } },
+      { kind: "error", errorKind: "permanent", message: "p\u2028q" },
+    ]);
+  });
+
   it("hands on arguments that are JSON but no object, so that the caller can refuse them", () => {
     expect(blocksOf("call demo::echo [1]\ncall demo::echo 5")[0]).toMatchObject([{ args: [1] }, { args: 5 }]);
   });

@@ -23,7 +23,7 @@ type Parse = (rest: string) => Step | string;
 
 const maxMs = 3_600_000;
 const maxTokens = 1_000_000;
-const scriptLine = /^\s*(say|think|call|delay|tokens|error|cut|usage|fail-first)(?:[ \t](.*))?$/;
+const scriptLine = /^\s*(say|think|call|delay|tokens|error|cut|usage|fail-first)(?:[ \t](.*))?$/s;
 const separator = /^\s*---\s*$/;
 const wholeNumber = /^\d{1,9}$/;
 
@@ -65,11 +65,11 @@ export function parseScript(text: string): ParsedScript {
 }
 
 function linesOf(text: string): string[] {
-  return text.split(/\r?\n/);
+  return text.split(/\r\n?|\n/);
 }
 
 function parseCall(rest: string): Step | string {
-  const [, functionId, json = ""] = /^\s*(\S+)\s*(.*)$/.exec(rest) ?? [];
+  const [, functionId, json = ""] = /^\s*(\S+)\s*(.*)$/s.exec(rest) ?? [];
   if (functionId === undefined) return "call needs a function id";
   if (json.trim() === "") return { kind: "call", functionId, args: {} };
   try {
@@ -80,7 +80,7 @@ function parseCall(rest: string): Step | string {
 }
 
 function parseError(rest: string): Step | string {
-  const [, kind = "", message = ""] = /^\s*(\S+)\s*(.*)$/.exec(rest) ?? [];
+  const [, kind = "", message = ""] = /^\s*(\S+)\s*(.*)$/s.exec(rest) ?? [];
   const parsed = ErrorKind.safeParse(kind);
   if (!parsed.success) return kindProblem("error KIND [MESSAGE]", kind);
   return { kind: "error", errorKind: parsed.data, message: message.trim() || `scripted failure: ${kind}` };

@@ -36,7 +36,8 @@ export function seedFromInbox(last: TurnRecord, messageId: string, messages: rea
     turn_id: turnIdOf(last.session_id, messageId),
     message_id: messageId,
     request: last.request,
-    traceparent: last.traceparent,
+    // Nobody's request started it: a trace of its own.
+    traceparent: null,
     messages,
   };
 }
@@ -60,6 +61,9 @@ export function openTurn(draft: Draft, seed: TurnSeed, seqNo: number): void {
     usage: last?.usage ?? {},
     turn_usage: {},
     traceparent: seed.traceparent,
+    ...(last === null || last.turns === 0
+      ? {}
+      : { previous_turn: { turn_id: last.turn_id, traceparent: last.traceparent } }),
     started_at_ms: draft.now,
     updated_at_ms: draft.now,
     turn_first_seq_no: seqNo,

@@ -2,16 +2,20 @@
 //
 // D1 An input is acknowledged only when a cursor has passed it, an anchor only when it is superseded or its owner went idle.
 // D2 Deliveries of one session are handled one after the other in this process.
+// D3 What this process remembers of a session is acted on only under the fence: when it is old, the commit is refused and
+//    the journal is read.
 import {
   applyCommit,
   type Commit,
   consumerNames,
   emptyView,
+  headerNames,
   isIdle,
   parseTurnSubject,
   randomId,
   type SessionView,
   type StoredCommit,
+  type StoredInput,
   streamNames,
 } from "@flotilla/contracts";
 import { ensureFlotillaError } from "@flotilla/errors";
@@ -25,6 +29,8 @@ export class Deliveries {
   readonly #runners = new Map<string, SessionRunner>();
   readonly #queues = new Map<string, Promise<void>>();
   readonly #views: ViewCache;
+  /** The input for which the newest anchor of a remembered session was written. */
+  readonly #firstInputs = new WeakMap<SessionView, StoredInput>();
   #pulls: ConsumerMessages[] = [];
   #isStopping = false;
   readonly #ended = new Set<Promise<void>>();
@@ -105,13 +111,42 @@ export class Deliveries {
       runner.notify();
       return message.nak(backoffMs(message));
     }
-    const tail = await this.#deps.bus.journal.tail(sessionId);
-    if (tail !== null && message.seq <= tail.commit.cursor) return message.ack();
-    if (isIdle(tail)) await this.#writeAnchor(sessionId, tail);
+    const known = this.#knownTail(sessionId, message);
+    if (known != null && message.seq <= known.commit.cursor) return message.ack();
+    // D3
+    if (known === undefined || !isIdle(known) || !(await this.#wakeWith(sessionId, known, message))) {
+      const tail = await this.#deps.bus.journal.tail(sessionId);
+      if (tail !== null && message.seq <= tail.commit.cursor) return message.ack();
+      if (isIdle(tail)) await this.#writeAnchor(sessionId, tail);
+    }
     message.nak(backoffMs(message));
   }
 
-  async #writeAnchor(sessionId: string, tail: StoredCommit | null): Promise<void> {
+  /** The newest commit that this process has seen; null when the input itself says that it is the session's first message. */
+  #knownTail(sessionId: string, message: JsMsg): StoredCommit | null | undefined {
+    const seen = this.#views.get(sessionId)?.tail;
+    if (seen != null) return seen;
+    return fenceOf(message) === 0 ? null : undefined;
+  }
+
+  /**
+   * D3; false when the remembered tail is old. A start that was fenced by this very tail is the next input after the
+   * cursor, and while nothing waited behind it at the consumer, nothing (an abort, say) has overtaken its opening.
+   */
+  async #wakeWith(sessionId: string, tail: StoredCommit | null, message: JsMsg): Promise<boolean> {
+    if (!(await this.#writeAnchor(sessionId, tail))) return false;
+    const view = this.#views.get(sessionId);
+    const digest = message.headers?.get(headerNames.digest) || null;
+    if (view !== undefined && message.info.pending === 0 && fenceOf(message) === (tail?.seq ?? 0)) {
+      const { subject, seq, data, time } = message;
+      const input = await this.#deps.bus.journal.decodeInput(subject, seq, data, digest, time.getTime());
+      if (input !== null) this.#firstInputs.set(view, input);
+    }
+    return true;
+  }
+
+  /** False when there is a newer commit than `tail`. */
+  async #writeAnchor(sessionId: string, tail: StoredCommit | null): Promise<boolean> {
     const before = tail?.commit;
     const commit: Commit = {
       v: 1,
@@ -132,7 +167,13 @@ export class Deliveries {
       timers: before?.timers ?? [],
       at: this.#deps.now(),
     };
-    await this.#deps.bus.journal.commit("step", commit, { on: "commits", seq: tail?.seq ?? 0 });
+    const result = await this.#deps.bus.journal.commit("step", commit, { on: "commits", seq: tail?.seq ?? 0 });
+    if (result.kind === "stale") return false;
+    const view = this.#views.get(sessionId) ?? (tail === null ? emptyView(sessionId) : undefined);
+    if (view !== undefined && (view.tail?.seq ?? 0) === (tail?.seq ?? 0)) {
+      this.#views.put(applyCommit(view, { seq: result.seq, kind: "step", commit }));
+    }
+    return true;
   }
 
   /** Rule 2. */
@@ -140,7 +181,7 @@ export class Deliveries {
     const runner = this.#runners.get(sessionId);
     if (runner?.anchorSeq === message.seq) return runner.replaceHandle(handleOf(message));
     if (runner !== undefined) return this.#replaceRunner(sessionId, runner, message);
-    const view = await this.#load(sessionId);
+    const view = await this.#viewAt(sessionId, message);
     const tail = view.tail;
     if (tail === null || tail.seq < message.seq) return message.nak(100);
     const isMine = tail.seq === message.seq;
@@ -188,13 +229,23 @@ export class Deliveries {
   }
 
   #own(view: SessionView, message: JsMsg, ownership: { anchorSeq: number; epoch: number; takeovers: number }): void {
-    const runner = new SessionRunner(this.#deps, view, handleOf(message), ownership);
+    const first = this.#firstInputs.get(view);
+    this.#firstInputs.delete(view);
+    const isFirst = first !== undefined && first.seq > (view.tail?.commit.cursor ?? 0);
+    const runner = new SessionRunner(this.#deps, view, handleOf(message), ownership, isFirst ? first : null);
     this.#runners.set(view.session_id, runner);
     const ended = runner.run().finally(() => {
       if (this.#runners.get(view.session_id) === runner) this.#runners.delete(view.session_id);
       this.#ended.delete(ended);
     });
     this.#ended.add(ended);
+  }
+
+  /** D3: an anchor that comes for the first time needs no reading when the session is known up to it. */
+  async #viewAt(sessionId: string, message: JsMsg): Promise<SessionView> {
+    const kept = this.#views.get(sessionId);
+    const isKnown = kept?.tail?.seq === message.seq && message.info.deliveryCount === 1;
+    return kept !== undefined && isKnown ? kept : this.#load(sessionId);
   }
 
   /** The session as of now: what is kept in memory and the commits after it. */
@@ -209,6 +260,13 @@ export class Deliveries {
 
 function handleOf(message: JsMsg): { ack(): void; nak(delayMs?: number): void; working(): void } {
   return { ack: () => message.ack(), nak: (delayMs) => message.nak(delayMs), working: () => message.working() };
+}
+
+/** An input that was stored under a fence on the whole session carries it: nothing came between that sequence and the input. */
+function fenceOf(message: JsMsg): number | null {
+  const fence = message.headers?.get("Nats-Expected-Last-Subject-Sequence") ?? "";
+  const subject = message.headers?.get("Nats-Expected-Last-Subject-Sequence-Subject") ?? "";
+  return subject.endsWith(".>") && /^\d+$/.test(fence) ? Number(fence) : null;
 }
 
 /** 250 ms doubling with the delivery count to 5 s. */

@@ -5,7 +5,7 @@
 // E3 `unknown` needs a `running` record of a dead instance; `not started` needs our own `cancelled` record.
 import type { Bus, OutcomeRecord } from "@flotilla/bus";
 import { subjects } from "@flotilla/contracts";
-import { type ErrorBody, ensureFlotillaError, type FlotillaError, isFlotillaError } from "@flotilla/errors";
+import { type ErrorBody, ensureFlotillaError, FlotillaError, isFlotillaError } from "@flotilla/errors";
 
 export interface EffectSpec {
   readonly key: string;
@@ -36,6 +36,7 @@ export type EffectResult =
   | { readonly kind: "unknown" };
 
 const watchMs = 1_000;
+const ended = new FlotillaError("CANCELLED", "the call is no longer waited for");
 /** A `never` call without a record is sent again only while its record could not have expired (7 days). */
 const resendWindowMs = 6 * 24 * 3600 * 1000;
 const transportCodes = new Set([
@@ -186,11 +187,16 @@ interface Sending {
 /** Sends the request and watches its record; `resend` when neither the reply nor the record will come from this sending. */
 async function sendAndWatch(deps: EffectDeps, spec: EffectSpec, sending: Sending): Promise<EffectResult | "resend"> {
   const stop = new AbortController();
-  const signal = AbortSignal.any([stop.signal, sending.signal]);
+  // With a reason of our own: the default one is an exception with a stack, made for every call.
+  const end = (): void => stop.abort(ended);
+  sending.signal.addEventListener("abort", end, { once: true });
+  if (sending.signal.aborted) end();
+  const { signal } = stop;
   try {
     return await Promise.race([send(deps, spec, sending, signal), watchRecord(deps, spec, sending.deadline, signal)]);
   } finally {
-    stop.abort();
+    sending.signal.removeEventListener("abort", end);
+    end();
   }
 }
 
@@ -254,7 +260,7 @@ async function watchRecord(
 ): Promise<EffectResult | "resend"> {
   let misses = 0;
   for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, watchMs));
+    await pauseUnlessEnded(watchMs, signal);
     if (signal.aborted || deps.now() >= deadline) return new Promise(() => {});
     const known = await settledByRecord(deps, spec);
     if (signal.aborted) return new Promise(() => {});
@@ -268,4 +274,19 @@ async function watchRecord(
     if (known.kind === "dead") return spec.replay === "never" ? { kind: "unknown" } : "resend";
     if (known.kind !== "running") return known;
   }
+}
+
+/** Most calls end long before: no timer of theirs is left to run. */
+function pauseUnlessEnded(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
+  });
 }

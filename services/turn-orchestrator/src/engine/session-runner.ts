@@ -49,21 +49,36 @@ export class SessionRunner {
   readonly #inputs = new Map<number, StoredInput>();
   readonly #retryDue = new Map<string, number>();
   readonly #resumed: ReadonlySet<string>;
+  /** Ids of our commits whose notice has not come yet: it tells us nothing. */
+  readonly #ownCommits = new Set<string>();
   #handle: AnchorHandle;
   #ownership: Ownership;
   #fetched: StoredInput[] = [];
   #mustFetch = true;
+  readonly #first: StoredInput | null;
   #watch: Watch | null = null;
   #isReleased = false;
   #handover: Promise<void> | null = null;
 
-  constructor(deps: EngineDeps, view: SessionView, handle: AnchorHandle, ownership: Ownership) {
+  /** `first`: the input right after the cursor, when it is known already; what came after it is looked up meanwhile. */
+  constructor(
+    deps: EngineDeps,
+    view: SessionView,
+    handle: AnchorHandle,
+    ownership: Ownership,
+    first: StoredInput | null,
+  ) {
     this.#deps = deps;
     this.#view = view;
     this.#handle = handle;
     this.#ownership = ownership;
     this.#effects = new Effects(deps.bus, deps.now, this.#wake);
     this.#resumed = openKeys(view);
+    this.#first = first;
+    if (first === null) return;
+    this.#mustFetch = false;
+    this.#fetched = [first];
+    this.#inputs.set(first.seq, first);
   }
 
   get anchorSeq(): number {
@@ -92,7 +107,8 @@ export class SessionRunner {
   async run(): Promise<void> {
     const heartbeat = setInterval(() => this.#handle.working(), heartbeatMs);
     try {
-      await this.#listen();
+      this.#listen();
+      if (this.#first !== null) void this.#lookBehind(this.#first);
       await this.#loop();
     } catch (cause) {
       await this.#afterFault(ensureFlotillaError(cause));
@@ -119,12 +135,27 @@ export class SessionRunner {
     this.#handle.nak();
   }
 
-  async #listen(): Promise<void> {
-    this.#watch = this.#deps.bus.journal.watch(this.#view.session_id, (message) => {
-      if (message.kind === "input") this.notify();
-      else if (message.stored.commit.owner.epoch > this.#ownership.epoch) this.abandon();
-    });
-    await this.#watch.ready();
+  /** Not waited for: what is read next goes over the same connection, so the server subscribes us before it reads. */
+  #listen(): void {
+    this.#watch = this.#deps.bus.journal.watch(
+      this.#view.session_id,
+      (message) => {
+        if (message.kind === "input") this.notify();
+        else if (message.stored.commit.owner.epoch > this.#ownership.epoch) this.abandon();
+      },
+      (commitId) => this.#ownCommits.delete(commitId),
+    );
+  }
+
+  /** R2: an input that was stored before we listened. */
+  async #lookBehind(first: StoredInput): Promise<void> {
+    try {
+      const later = await this.#deps.bus.journal.readInputs(this.#view.session_id, first.seq);
+      if (later.length === 0) return;
+    } catch (error) {
+      this.#deps.logger.debug("inputs are read once more", { code: ensureFlotillaError(error).code });
+    }
+    this.notify();
   }
 
   async #loop(): Promise<void> {
@@ -262,6 +293,7 @@ export class SessionRunner {
       kind === "idle"
         ? { on: "session" as const, seq: Math.max(tailSeq, commit.cursor) }
         : { on: "commits" as const, seq: tailSeq };
+    this.#ownCommits.add(commit.commit_id);
     const result = await this.#deps.bus.journal.commit(kind, commit, expectation);
     this.#deps.metrics.committed(kind, commit, result.kind === "stored");
     if (result.kind === "stale") return false;

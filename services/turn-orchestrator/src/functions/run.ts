@@ -1,8 +1,8 @@
 // run::start and run::abort: the doors, offered on the bus while an orchestrator is live.
 import { acceptAbort, acceptStart } from "@flotilla/bus";
 import { runAbort, runStart } from "@flotilla/contracts";
+import { traceparentOf } from "@flotilla/telemetry";
 import { type Implementation, implement } from "@flotilla/worker";
-import { context as otelContext, propagation } from "@opentelemetry/api";
 import type { EngineDeps } from "../engine/types.ts";
 
 export function makeRunFunctions(deps: EngineDeps): Implementation[] {
@@ -13,16 +13,10 @@ export function makeRunFunctions(deps: EngineDeps): Implementation[] {
     approvalTtlMs: config.FLOTILLA_APPROVAL_TTL_MS,
   };
   return [
+    // The caller's trace is kept with the turn, so that every owner of it goes on in the same trace (I15).
     implement(runStart, (_context, request) =>
-      acceptStart(deps.bus, request, { defaults, traceparent: currentTraceparent(), now: deps.now }),
+      acceptStart(deps.bus, request, { defaults, traceparent: traceparentOf(), now: deps.now }),
     ),
     implement(runAbort, (_context, request) => acceptAbort(deps.bus, request)),
   ];
-}
-
-/** The caller's trace, kept with the turn so that every owner of it goes on in the same trace (I15). */
-function currentTraceparent(): string | null {
-  const carrier: { traceparent?: string } = {};
-  propagation.inject(otelContext.active(), carrier);
-  return carrier.traceparent ?? null;
 }
