@@ -1,4 +1,5 @@
-// How much later the first token comes through the fleet than from the upstream itself, in interleaved rounds.
+// How much later the first token comes through the fleet than from the upstream itself: the second turn of sessions, in
+// interleaved rounds.
 import type { BenchFleet } from "./fleet.ts";
 import { post } from "./http-client.ts";
 import { turnBody } from "./model.ts";
@@ -85,16 +86,16 @@ export interface FirstTokenOptions {
 }
 
 export async function measureFirstToken(fleet: BenchFleet, options: FirstTokenOptions): Promise<FirstTokenResult> {
-  const chats = await Promise.all(Array.from({ length: options.sessions }, () => Chat.open(fleet.url)));
   const directTimes: Times[] = [];
   const ourTimes: Times[] = [];
   for (let round = 0; round < options.rounds; round += 1) {
+    const chats = await Promise.all(Array.from({ length: options.sessions }, () => Chat.open(fleet.url)));
     directTimes.push(...(await spreadOut(options, () => direct(options.upstreamUrl))));
     ourTimes.push(
       ...(await spreadOut(options, (index) => chats[index]?.turn() ?? Promise.reject(new RangeError("no such chat")))),
     );
+    for (const chat of chats) chat.close();
   }
-  for (const chat of chats) chat.close();
   const directly = spreadOf(directTimes.map(({ first }) => first));
   const ours = spreadOf(ourTimes.map(({ first }) => first));
   return {

@@ -51,7 +51,7 @@ export function modeText(report: ModeReport): string {
     `ready in ${(report.readyMs / 1000).toFixed(2)} s; idle: ${report.idle.processes} processes, RSS ${report.idle.residentMiB} MiB` +
       ` (shared pages once: ${report.idle.proportionalMiB} MiB), ${report.idle.cpuPercent} % of a core`,
     "",
-    "First token, ms beyond the upstream's own 50 (event stream open, turn 2 and later)",
+    "First token, ms beyond the upstream's own 50 (second turn of a session, event stream open)",
     table(
       ["sessions", "direct p50", "direct p99", "ours p50", "ours p99", "added p50", "added p99", "whole turn p50"],
       report.firstToken.map((row) => [

@@ -4,7 +4,7 @@ import { checkJournal } from "./journal-check.ts";
 import { Killer } from "./killer.ts";
 import type { ReplicaProcesses } from "./live-replicas.ts";
 import { Orchestrators } from "./orchestrators.ts";
-import { Owners } from "./owners.ts";
+import { Owners, type Takeover } from "./owners.ts";
 import { driveSession } from "./session-driver.ts";
 
 /** What a kill run needs of a fleet of processes, two orchestrators among them. */
@@ -39,6 +39,7 @@ export interface KillReport {
   takeovers: number;
   takeoverP50Ms: number;
   takeoverMaxMs: number;
+  slowest: Takeover[];
   commits: number;
   seconds: number;
 }
@@ -46,8 +47,8 @@ export interface KillReport {
 export async function killRun(options: KillRunOptions): Promise<KillReport> {
   const owners = new Owners(options.fleet.bus);
   await options.fleet.bus.nc.flush();
-  const ground = new Orchestrators(options.fleet, owners);
   const isTimed = options.natsEvery === undefined;
+  const ground = new Orchestrators(options.fleet, owners, isTimed);
   const killer = new Killer({ ...options, ground });
   const startedAt = performance.now();
   const lanes = new Lanes(options, killer, startedAt + options.limitMs);
@@ -59,16 +60,17 @@ export async function killRun(options: KillRunOptions): Promise<KillReport> {
   } finally {
     clearInterval(progress);
   }
-  const times = isTimed ? owners.takeovers.map((takeover) => takeover.ms).sort((a, b) => a - b) : [];
+  const takeovers = isTimed ? owners.takeovers.toSorted((a, b) => a.ms - b.ms) : [];
   return {
     kills: killer.kills,
     killsByEdge: killer.byEdge,
     sessions: lanes.done,
     wrong: lanes.wrong,
     orphans: isTimed ? owners.orphans : [],
-    takeovers: times.length,
-    takeoverP50Ms: Math.round(times[Math.floor(times.length / 2)] ?? 0),
-    takeoverMaxMs: Math.round(times.at(-1) ?? 0),
+    takeovers: takeovers.length,
+    takeoverP50Ms: takeovers[Math.floor(takeovers.length / 2)]?.ms ?? 0,
+    takeoverMaxMs: takeovers.at(-1)?.ms ?? 0,
+    slowest: takeovers.slice(-3),
     commits: owners.commits,
     seconds: Math.round((performance.now() - startedAt) / 1000),
   };

@@ -1,7 +1,8 @@
 // Places the kills of a run: one edge after the other, in shuffled rounds, so that every edge is hit equally often.
 //
 // K1 The edge that is due stays due until a kill was placed on it; none is skipped.
-// K2 A kill hits the session's living owner, and only while every replica is there, so that one can take over.
+// K2 A kill hits the session's living owner, and only while every replica is there and nothing waits to be taken over, so
+//    that the time of a take-over is that of one fault.
 import { seededRandom } from "./random.ts";
 import { edges } from "./script.ts";
 
@@ -10,8 +11,8 @@ export interface KillGround {
   readonly replicas: number;
   /** The replica that runs the session; null while nobody has committed to it, undefined while its owner is dead. */
   ownerOf(sessionId: string): number | null | undefined;
-  /** Whether the replica runs and can take sessions over. */
-  isReady(replica: number): boolean;
+  /** Whether every replica runs, and every session of the last victim has another owner. */
+  isWhole(): boolean;
   /** Kills the replica and starts it again; resolves when it is ready. */
   strike(replica: number): Promise<void>;
 }
@@ -58,7 +59,7 @@ export class Killer {
     const owner = ground.ownerOf(sessionId);
     if (owner === undefined) return false;
     const replica = owner ?? Math.floor(this.#choice() * ground.replicas);
-    if (!this.#areAllReady()) return false;
+    if (!ground.isWhole()) return false;
     this.#round.pop();
     if (this.#round.length === 0) this.#nextRound();
     this.kills += 1;
@@ -73,11 +74,6 @@ export class Killer {
 
   settled(): Promise<void> {
     return this.#running;
-  }
-
-  #areAllReady(): boolean {
-    const { ground } = this.#options;
-    return Array.from({ length: ground.replicas }, (_, replica) => replica).every((replica) => ground.isReady(replica));
   }
 
   #nextRound(): void {

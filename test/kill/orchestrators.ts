@@ -6,14 +6,16 @@ import type { Owners } from "./owners.ts";
 const worker = "turn-orchestrator";
 
 export class Orchestrators implements KillGround {
-  readonly replicas: number;
+  readonly replicas = 2;
   readonly #live: LiveReplicas;
   readonly #owners: Owners;
+  readonly #isTimed: boolean;
 
-  constructor(fleet: ReplicaProcesses, owners: Owners, replicas = 2) {
+  /** `isTimed`: the owners' notices are complete, so that it is known when nothing waits for an owner. */
+  constructor(fleet: ReplicaProcesses, owners: Owners, isTimed: boolean) {
     this.#live = new LiveReplicas(fleet);
     this.#owners = owners;
-    this.replicas = replicas;
+    this.#isTimed = isTimed;
   }
 
   ownerOf(sessionId: string): number | null | undefined {
@@ -22,24 +24,17 @@ export class Orchestrators implements KillGround {
     return this.#live.isDead(instance) ? undefined : replicaOf(worker, instance);
   }
 
-  isReady(replica: number): boolean {
-    return this.#live.instanceOf(worker, replica) !== null;
+  isWhole(): boolean {
+    const replicas = Array.from({ length: this.replicas }, (_, replica) => this.#live.instanceOf(worker, replica));
+    return replicas.every((instance) => instance !== null) && (!this.#isTimed || this.#owners.orphans.length === 0);
   }
 
   async strike(replica: number): Promise<void> {
-    await this.end(replica, "SIGKILL");
-    await this.#live.revive(worker, replica);
-  }
-
-  /** Ends the replica; its sessions wait for another owner from now on. */
-  async end(replica: number, signal: NodeJS.Signals): Promise<void> {
     const instance = this.#live.instanceOf(worker, replica);
-    const ended = this.#live.end(worker, replica, signal);
+    const ended = this.#live.end(worker, replica);
+    // Its sessions wait for another owner from now on.
     if (instance !== null) this.#owners.killed(instance);
     await ended;
-  }
-
-  revive(replica: number): Promise<void> {
-    return this.#live.revive(worker, replica);
+    await this.#live.revive(worker, replica);
   }
 }

@@ -9,6 +9,8 @@ interface Seen {
 
 export interface Takeover {
   readonly sessionId: string;
+  readonly from: string;
+  readonly to: string;
   readonly ms: number;
 }
 
@@ -39,7 +41,12 @@ export class Owners {
     // The victim's last commit may be seen after its death; when it was an idle one, there is nothing to take over.
     if (orphan.instance !== instance || isIdle) this.#orphans.delete(sessionId);
     if (orphan.instance === instance) return;
-    this.takeovers.push({ sessionId, ms: performance.now() - orphan.killedAt });
+    this.takeovers.push({
+      sessionId,
+      from: orphan.instance,
+      to: instance,
+      ms: Math.round(performance.now() - orphan.killedAt),
+    });
   }
 
   instanceOf(sessionId: string): string | null {

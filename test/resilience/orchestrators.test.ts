@@ -71,43 +71,51 @@ describe("SIGTERM", () => {
     const askedAt = performance.now();
     fire.fleet.signal(worker, replicaOf(worker, owner), "SIGTERM");
     await nextOwner(watched.sid, owner);
-    expect(performance.now() - askedAt).toBeLessThan(1_000);
+    expect(performance.now() - askedAt).toBeLessThan(1_200);
     await fire.end(worker, replicaOf(worker, owner), "SIGTERM");
     await fire.revive(worker, replicaOf(worker, owner));
     await fire.expectSound(watched);
     expect(await fire.starts(watched.sid)).toEqual({ "demo::slow": 1 });
   }, 40_000);
 
-  it("six rolling restarts within one tool call do not fail the turn (field: cloudflare/agents PR#1672)", async () => {
-    const watched = await slowTool(8_000);
+  it("six rolling restarts within one tool call are no crash: it goes on, and is still there to be aborted (field: cloudflare/agents PR#1672)", async () => {
+    const watched = await slowTool(120_000);
     for (let restart = 0; restart < 6; restart++) {
       const owner = await ownerOf(watched.sid);
       const replica = replicaOf(worker, owner);
       await fire.end(worker, replica, "SIGTERM");
-      const [next] = await Promise.all([nextOwner(watched.sid, owner), fire.revive(worker, replica)]);
-      expect(next).not.toBe(owner);
+      await Promise.all([nextOwner(watched.sid, owner), fire.revive(worker, replica)]);
     }
+    const tail = await fire.fleet.bus.journal.tail(watched.sid, { fresh: true });
+    expect(tail?.commit).toMatchObject({ takeovers: 0, state: { state: "function_execute", error: null } });
+    expect(tail?.commit.owner.epoch).toBeGreaterThanOrEqual(7);
+    await fire.client.post(`/v1/sessions/${watched.sid}/abort`, {});
     const messages = await fire.expectSound(watched);
-    expect(textOf(messages.at(-1))).toBe("end");
-    expect(await fire.starts(watched.sid)).toEqual({ "demo::slow": 1 });
-    const epochs = (await fire.fleet.bus.journal.readCommits(watched.sid, 1)).map(({ commit }) => commit.owner.epoch);
-    expect(Math.max(...epochs)).toBeGreaterThanOrEqual(7);
+    expect(textOf(resultOf(messages, "demo::slow"))).toContain("abort");
+    const phases = (await fire.client.effects(watched.sid)).map((effect) => effect.phase);
+    expect(phases).toEqual(["start", "aborted"]);
   }, 60_000);
 });
 
 describe("a zombie", () => {
-  it("an owner frozen past its lease commits nothing when it wakes, and nothing runs twice (I2, I4; field: kagent-dev/kagent PR#2490)", async () => {
+  it("an owner frozen past its lease stops nobody, commits nothing when it wakes, and nothing runs twice (I2, I4; field: kagent-dev/kagent PR#2490)", async () => {
     const watched = await fire.begin(
       'call demo::slow {"ms":1000}\n---\ncall demo::ship {"order":"o1"}\n---\ncall demo::slow {"ms":2500}\n---\nsay end',
     );
     await fire.started(watched.sid, "demo::slow");
     const zombie = await ownerOf(watched.sid);
     fire.fleet.signal(worker, replicaOf(worker, zombie), "SIGSTOP");
+    const askedAt = performance.now();
+    // Some of these calls go to the zombie's queue; it finds them there when it wakes.
+    const others = await Promise.all(Array.from({ length: 5 }, () => fire.begin("say meanwhile")));
+    expect(performance.now() - askedAt).toBeLessThan(5_000);
     const heir = await nextOwner(watched.sid, zombie);
     const takenOverAt = (await fire.fleet.bus.journal.tail(watched.sid, { fresh: true }))?.seq ?? 0;
     await watched.seen("function_execution_end", (data) => data.function_id === "demo::ship");
+    for (const other of others) await fire.expectSound(other);
     fire.fleet.signal(worker, replicaOf(worker, zombie), "SIGCONT");
     await fire.expectSound(watched);
+    for (const other of others) expect(await fire.modelCalls(other.sid)).toHaveLength(1);
     const later = (await fire.fleet.bus.journal.readCommits(watched.sid, takenOverAt)).map(
       ({ commit }) => commit.owner.instance,
     );

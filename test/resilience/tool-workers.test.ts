@@ -69,6 +69,31 @@ describe("a request that dies unread with its worker", () => {
   }, 40_000);
 });
 
+describe("a frozen worker", () => {
+  it.each([
+    { worker: "demo", script: 'call demo::slow {"ms":60000}\n---\nsay never' },
+    { worker: "provider-scripted", script: "tokens 500 20" },
+  ])(
+    "$worker does not hold up an abort: the turn ends within 2 s (I14)",
+    async ({ worker, script }) => {
+      const watched = await fire.begin(script);
+      if (worker === "demo") await started(watched.sid, "demo::slow");
+      else await watched.streamed("5");
+      fire.fleet.signal(worker, 0, "SIGSTOP");
+      const askedAt = performance.now();
+      const answer = await fire.client.post(`/v1/sessions/${watched.sid}/abort`, {});
+      await watched.seen("agent_end");
+      expect(performance.now() - askedAt).toBeLessThan(2_000);
+      expect(answer.body).toMatchObject({ aborted: true, state: "stopped" });
+      fire.fleet.signal(worker, 0, "SIGCONT");
+      const messages = await fire.expectSound(watched);
+      const cut = worker === "demo" ? resultOf(messages, "demo::slow") : messages.at(-1);
+      expect(cut).toMatchObject(worker === "demo" ? { is_error: true } : { stop_reason: "aborted" });
+    },
+    40_000,
+  );
+});
+
 describe("SIGKILL of the provider in mid-stream", () => {
   it("closes the lost attempt, and the next one is a new message that completes the turn (I10)", async () => {
     const watched = await fire.begin('tokens 60 30\ncall demo::echo {"text":"e"}\n---\nsay end');

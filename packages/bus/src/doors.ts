@@ -8,6 +8,7 @@ import {
   ContentBlock,
   type InboxBody,
   isBusy,
+  isTerminalState,
   type MessageInput,
   type RunStartRequest,
   type RunStartResult,
@@ -55,7 +56,7 @@ export async function acceptStart(bus: Bus, request: RunStartRequest, options: D
   const door = { bus, body, digest };
   if (body.on_busy === "reject") return startWhenIdle(door);
   if (body.on_busy === "steer") return steerOrStart(door);
-  await refuseWhenFull(bus, sessionId, body.workspace, request.workspace !== undefined);
+  await refuseWhenFull(bus, sessionId, body.workspace);
   const result = await bus.journal.publishInput<StartBody>(sessionId, "start", messageId, body, { digest });
   if (result.kind === "exists") return repeated(door, result.input);
   if (result.kind === "fenced") throw new FlotillaError("BUS_UNAVAILABLE", "the input was refused without a cause");
@@ -99,7 +100,11 @@ async function steerOrStart(door: Door): Promise<RunStartResult> {
       const inbox: InboxBody = { messages: body.messages };
       const stored = await bus.journal.publishInput(body.session_id, "steering", body.message_id, inbox, { digest });
       if (stored.kind === "exists") return repeatedSteering(door, stored.input);
-      return answer(body, idle.tail?.commit.turn_id ?? body.turn_id, stored.kind === "stored" ? stored.seq : 0);
+      return answer(
+        body,
+        await turnReached(bus, body.session_id, idle.tail),
+        stored.kind === "stored" ? stored.seq : 0,
+      );
     }
     const result = await bus.journal.publishInput<StartBody>(body.session_id, "start", body.message_id, body, {
       digest,
@@ -116,8 +121,8 @@ type Idle =
   | { kind: "repeated"; answer: RunStartResult };
 
 /**
- * The sequence by which a start is fenced: that of the idle tail, 0 for a new session. Inputs that came after an idle
- * tail and start nothing (a late timer, say) are waited for until `giveUpAt`.
+ * The sequence by which a start is fenced: that of the idle tail, 0 for a new session. While a session settles after its
+ * turn, or after an input that starts nothing (a late timer, say), it is waited for until `giveUpAt`.
  */
 async function idleSequence(door: Door, giveUpAt: number): Promise<Idle> {
   const { bus, body } = door;
@@ -131,8 +136,8 @@ async function idleSequence(door: Door, giveUpAt: number): Promise<Idle> {
     if (last === null) return { kind: "idle", seq: 0 };
     const tail = last.commit ?? (await bus.journal.tail(body.session_id, { fresh: true }));
     checkWorkspace(tail, body.workspace);
-    if (isBusy(tail)) return { kind: "busy", tail };
-    if (tail !== null && tail.seq >= last.seq) return { kind: "idle", seq: tail.seq };
+    if (isBusy(tail) && (openTurnOf(tail) !== null || waitingStart(tail) !== null)) return { kind: "busy", tail };
+    if (tail?.kind === "idle" && tail.seq >= last.seq) return { kind: "idle", seq: tail.seq };
     const outstanding = await bus.journal.readInputs(body.session_id, tail?.commit.cursor ?? 0);
     if (outstanding.some((input) => input.kind === "start" || input.kind === "steering" || input.kind === "followup"))
       return { kind: "busy", tail };
@@ -170,15 +175,34 @@ function busy(sessionId: string, tail: StoredCommit | null): FlotillaError {
   });
 }
 
+/** The turn that a tail leaves open; between turns there is none, whatever the commit still names. */
+function openTurnOf(tail: StoredCommit | null): string | null {
+  const state = tail?.commit.state ?? null;
+  return state === null || isTerminalState(state.state) ? null : state.turn_id;
+}
+
+function waitingStart(tail: StoredCommit | null): string | null {
+  return tail?.commit.pending.find((item) => item.kind === "start")?.id ?? null;
+}
+
+/** The turn that a message to a busy session reaches: the open one, or the one whose start waits. */
+async function turnReached(bus: Bus, sessionId: string, tail: StoredCommit | null): Promise<string> {
+  const open = openTurnOf(tail);
+  if (open !== null) return open;
+  const outstanding = await bus.journal.readInputs(sessionId, tail?.commit.cursor ?? 0);
+  const start = waitingStart(tail) ?? outstanding.find((input) => input.kind === "start")?.id;
+  return start === undefined ? (tail?.commit.turn_id ?? "") : turnIdOf(sessionId, start);
+}
+
 function conflict(messageId: string): FlotillaError {
   return new FlotillaError("MESSAGE_ID_CONFLICT", `message id ${messageId} was already used with another body`, {
     field: "message_id",
   });
 }
 
-/** A session of another workspace is as good as unknown. */
+/** A session of another workspace is as good as unknown. It has one from the commit on that takes its first start. */
 function checkWorkspace(tail: StoredCommit | null, workspace: string): void {
-  if (tail !== null && tail.commit.workspace !== workspace)
+  if (tail !== null && tail.commit.state !== null && tail.commit.workspace !== workspace)
     throw new FlotillaError("SESSION_NOT_FOUND", "there is no such session in this workspace");
 }
 
@@ -190,9 +214,9 @@ function refuseFullTail(tail: StoredCommit | null): void {
   }
 }
 
-async function refuseWhenFull(bus: Bus, sessionId: string, workspace: string, check: boolean): Promise<void> {
+async function refuseWhenFull(bus: Bus, sessionId: string, workspace: string): Promise<void> {
   const tail = await bus.journal.tail(sessionId, { fresh: true });
-  if (check) checkWorkspace(tail, workspace);
+  checkWorkspace(tail, workspace);
   refuseFullTail(tail);
 }
 
@@ -276,10 +300,10 @@ export async function acceptInbox(
   ]);
   if (last === 0) throw new FlotillaError("SESSION_NOT_FOUND", `there is no session ${sessionId}`);
   if (request.workspace !== undefined) checkWorkspace(tail, request.workspace);
-  const accepted = (seq: number) => ({
+  const accepted = async (seq: number) => ({
     session_id: sessionId,
     message_id: messageId,
-    turn_id: tail?.commit.turn_id ?? "",
+    turn_id: await turnReached(bus, sessionId, tail),
     accepted: true as const,
     position: `${seq}.0`,
   });
@@ -332,13 +356,13 @@ export async function acceptAbort(
   ]);
   if (last === 0) throw new FlotillaError("SESSION_NOT_FOUND", `there is no session ${sessionId}`);
   if (request.workspace !== undefined) checkWorkspace(tail, request.workspace);
-  const isOpen = isBusy(tail);
-  if (!isOpen && (tail?.seq ?? 0) >= last)
+  if (!isBusy(tail) && (tail?.seq ?? 0) >= last)
     return { session_id: sessionId, aborted: false, state: tail?.commit.state?.state ?? null };
-  const body: AbortBody = { turn_id: isOpen ? (tail?.commit.turn_id ?? null) : null, reason: request.reason ?? null };
+  const body: AbortBody = { turn_id: openTurnOf(tail), reason: request.reason ?? null };
   const stored = await bus.journal.publishInput(sessionId, "abort", randomId(), body);
-  if (stored.kind !== "stored") throw new FlotillaError("BUS_UNAVAILABLE", "the abort was refused without a cause");
-  return waitForEnd(bus, sessionId, stored.seq, timeoutMs);
+  if (stored.kind === "fenced") throw new FlotillaError("BUS_UNAVAILABLE", "the abort was refused without a cause");
+  // Nobody else has its id: one that exists is our own, whose acknowledgement was lost.
+  return waitForEnd(bus, sessionId, stored.kind === "stored" ? stored.seq : stored.input.seq, timeoutMs);
 }
 
 /** Waits for the commit that has taken the abort and after which no turn of that time runs. */

@@ -17,7 +17,9 @@ export {
 } from "./doors.ts";
 export { createEventLog, type EventLog, type LoggedRecord } from "./event-log.ts";
 export { createJournal } from "./journal.ts";
+export { isBlobRef } from "./journal-body.ts";
 export { isPermission, isWrongSequence } from "./journal-errors.ts";
+export { type Migrated, type MigrateOptions, migrateShards } from "./migrate/migrate-shards.ts";
 export {
   type Credentials,
   generateCredentials,

@@ -19,23 +19,32 @@ interface Slot {
   readonly set: (value: unknown) => void;
 }
 
-function slotsOf(commit: Commit): Slot[] {
-  const slots: Slot[] = [];
-  const add = <T extends object>(target: T, key: keyof T): void => {
-    slots.push({
-      get: () => target[key],
-      set: (value) => {
-        target[key] = value as T[keyof T];
-      },
-    });
+function slotOf<T extends object>(target: T, key: keyof T): Slot {
+  return {
+    get: () => target[key],
+    set: (value) => {
+      target[key] = value as T[keyof T];
+    },
   };
-  for (const entry of commit.entries) add(entry, "message");
+}
+
+/** Single bodies: what most large commits are large by. */
+function bodySlots(commit: Commit): Slot[] {
+  const slots = commit.entries.map((entry) => slotOf(entry, "message"));
   for (const record of commit.ledger)
-    if (record.kind === "outcome" && record.result !== undefined) add(record, "result");
-  for (const event of commit.events) if ("args" in event) add(event, "args");
-  if (commit.state !== null && commit.state.request.system_prompt.length > 1024)
-    add(commit.state.request, "system_prompt");
+    if (record.kind === "outcome" && record.result !== undefined) slots.push(slotOf(record, "result"));
+  for (const event of commit.events) if ("args" in event && event.args !== undefined) slots.push(slotOf(event, "args"));
+  if (commit.state !== null) slots.push(slotOf(commit.state.request, "system_prompt"));
   return slots;
+}
+
+/** Whole lists: what is left when a commit is large by their number (many calls, many waiting inputs). */
+function listSlots(commit: Commit): Slot[] {
+  const { state } = commit;
+  return [
+    ...(["entries", "events", "ledger", "pending"] as const).map((key) => slotOf(commit, key)),
+    ...(state === null ? [] : [slotOf(state, "calls"), slotOf(state, "request")]),
+  ];
 }
 
 function cloneForPacking(commit: Commit): Commit {
@@ -51,53 +60,66 @@ function cloneForPacking(commit: Commit): Commit {
 /** A long system prompt is the same in every commit of its turn: kept by reference from 8 KiB on. */
 const promptLimitBytes = 8 * 1024;
 
-/** The commit's bytes, with every large body replaced by a reference that is already durable. */
+/**
+ * The commit's bytes, with every large body replaced by a reference that is already durable. A value that looks like a
+ * reference is kept by one too: what arguments and results hold is not ours, and must not be read as one.
+ */
 export async function packCommit(commit: Commit, blobs: Blobs): Promise<Uint8Array> {
-  const plain = encoder.encode(JSON.stringify(commit));
+  const text = JSON.stringify(commit);
+  const bytes = Buffer.byteLength(text);
   const prompt = commit.state?.request.system_prompt.length ?? 0;
-  if (plain.length <= inlineLimitBytes && prompt <= promptLimitBytes) return plain;
+  if (bytes <= inlineLimitBytes && prompt <= promptLimitBytes && !text.includes('"$blob"')) return encoder.encode(text);
   const packed = cloneForPacking(commit);
-  const sized = slotsOf(packed)
-    .map((slot) => ({ slot, bytes: Buffer.byteLength(JSON.stringify(slot.get()) ?? "") }))
-    .sort((a, b) => b.bytes - a.bytes);
-  let total = plain.length;
-  for (const { slot, bytes } of sized) {
-    const isPrompt = typeof slot.get() === "string";
-    const limit = isPrompt ? promptLimitBytes : inlineLimitBytes;
-    if (bytes <= limit && total <= commitTargetBytes) continue;
-    if (bytes < 256) break;
-    slot.set(await blobs.putJson(slot.get()));
-    total -= bytes - 100;
-  }
+  const left = await putLargest(bodySlots(packed), bytes, blobs, (value) =>
+    typeof value === "string" ? promptLimitBytes : inlineLimitBytes,
+  );
+  await putLargest(listSlots(packed), left, blobs, () => Number.POSITIVE_INFINITY);
   return encoder.encode(JSON.stringify(packed));
 }
 
-export async function unpackCommit(commit: Commit, blobs: Blobs): Promise<Commit> {
-  for (const slot of slotsWithRefs(commit)) {
-    const value = slot.get();
-    if (isBlobRef(value)) slot.set(await blobs.getJson(value));
+/** Puts values away, the largest first, until what is left is on target; answers its size. */
+async function putLargest(
+  slots: readonly Slot[],
+  total: number,
+  blobs: Blobs,
+  limitOf: (value: unknown) => number,
+): Promise<number> {
+  const sized = slots
+    .map((slot) => ({ slot, value: slot.get(), bytes: Buffer.byteLength(JSON.stringify(slot.get())) }))
+    .sort((a, b) => b.bytes - a.bytes);
+  const chosen: typeof sized = [];
+  let left = total;
+  for (const one of sized) {
+    const isTooMuch = one.bytes > limitOf(one.value) || (left > commitTargetBytes && one.bytes >= 256);
+    if (!isTooMuch && !isBlobRef(one.value)) continue;
+    chosen.push(one);
+    left -= one.bytes - refBytes;
   }
+  await Promise.all(chosen.map(async ({ slot, value }) => slot.set(await blobs.putJson(value))));
+  return left;
+}
+
+const refBytes = 100;
+
+export async function unpackCommit(commit: Commit, blobs: Blobs): Promise<Commit> {
+  await fill(listSlots(commit), blobs);
+  await fill(bodySlots(commit), blobs);
   return commit;
 }
 
-function slotsWithRefs(commit: Commit): Slot[] {
-  const slots = slotsOf(commit).filter((slot) => isBlobRef(slot.get()));
-  const request = commit.state?.request;
-  if (request !== undefined && isBlobRef(request.system_prompt)) {
-    slots.push({
-      get: () => request.system_prompt,
-      set: (value) => {
-        request.system_prompt = value as string;
-      },
-    });
-  }
-  return slots;
+async function fill(slots: readonly Slot[], blobs: Blobs): Promise<void> {
+  await Promise.all(
+    slots.map(async (slot) => {
+      const value = slot.get();
+      if (isBlobRef(value)) slot.set(await blobs.getJson(value));
+    }),
+  );
 }
 
 /** An input's bytes; a body over the limit is stored first and referred to. */
 export async function packInput(body: unknown, blobs: Blobs): Promise<Uint8Array> {
   const plain = encoder.encode(JSON.stringify(body));
-  if (plain.length <= inlineLimitBytes) return plain;
+  if (plain.length <= inlineLimitBytes && !isBlobRef(body)) return plain;
   return encoder.encode(JSON.stringify(await blobs.putJson(body)));
 }
 

@@ -1,5 +1,5 @@
 // Creates the fleet's streams, and refuses to run on ones that differ from their declaration.
-import { streamNames } from "@flotilla/contracts";
+import { streamNames, subjects } from "@flotilla/contracts";
 import { FlotillaError } from "@flotilla/errors";
 import {
   type ConsumerConfig,
@@ -10,6 +10,7 @@ import {
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { isWrongSequence } from "./journal-errors.ts";
+import { migrateCommand, refuseUnfinishedMove } from "./migrate/move-record.ts";
 import {
   type DeclaredConsumer,
   type DeclaredStream,
@@ -18,9 +19,6 @@ import {
   type StreamsOptions,
 } from "./stream-declarations.ts";
 
-const shardsSubject = "$KV.SETTINGS.turn_shards";
-const migrateCommand = "flotilla migrate-shards --to";
-
 /** Creates what is missing; refuses what differs (STREAM_MISMATCH). Needs the operator's login. Idempotent. */
 export async function ensureStreams(nc: NatsConnection, options: StreamsOptions = {}): Promise<void> {
   const shards = options.shards ?? 1;
@@ -28,12 +26,13 @@ export async function ensureStreams(nc: NatsConnection, options: StreamsOptions 
   const declared = declaredStreams(options);
   const settings = declared.filter((stream) => stream.name === streamNames.settings);
   for (const stream of settings) await ensureStream(jsm, stream);
+  await refuseUnfinishedMove(jsm);
   await storeShards(nc, shards);
   for (const stream of declared) await ensureStream(jsm, stream);
   for (const { stream, config } of declaredConsumers(shards)) await ensureConsumer(jsm, stream, config);
 }
 
-async function ensureStream(jsm: JetStreamManager, declared: DeclaredStream): Promise<void> {
+export async function ensureStream(jsm: JetStreamManager, declared: DeclaredStream): Promise<void> {
   const found = await orNull(jsm.streams.info(declared.name));
   if (found === null) await jsm.streams.add(declared);
   else refuseDifferences(declared, found.config, [...checkedFields, "storage"]);
@@ -72,7 +71,7 @@ function normal(value: unknown): unknown {
   return value === undefined || value === 0 || value === -1 ? false : value;
 }
 
-async function ensureConsumer(jsm: JetStreamManager, stream: string, declared: DeclaredConsumer): Promise<void> {
+export async function ensureConsumer(jsm: JetStreamManager, stream: string, declared: DeclaredConsumer): Promise<void> {
   const found = await orNull(jsm.consumers.info(stream, declared.durable_name));
   if (found === null) {
     await jsm.consumers.add(stream, declared);
@@ -95,14 +94,18 @@ function isUpToDate(declared: DeclaredConsumer, actual: ConsumerConfig): boolean
   );
 }
 
-async function storeShards(nc: NatsConnection, shards: number): Promise<void> {
-  if (!Number.isInteger(shards) || shards < 1 || shards > 256) {
-    throw new FlotillaError("CONFIG_INVALID", "TURN_SHARDS must be a whole number from 1 to 256", {
-      field: "TURN_SHARDS",
-    });
+export const mostShards = 256;
+
+export function requireShardNumber(shards: number, field: string): void {
+  if (!Number.isInteger(shards) || shards < 1 || shards > mostShards) {
+    throw new FlotillaError("CONFIG_INVALID", `${field} must be a whole number from 1 to ${mostShards}`, { field });
   }
+}
+
+async function storeShards(nc: NatsConnection, shards: number): Promise<void> {
+  requireShardNumber(shards, "TURN_SHARDS");
   try {
-    await jetstream(nc).publish(shardsSubject, String(shards), { expect: { lastSubjectSequence: 0 } });
+    await jetstream(nc).publish(subjects.settingShards, String(shards), { expect: { lastSubjectSequence: 0 } });
   } catch (error) {
     if (!isWrongSequence(error)) throw error;
     const stored = await readShards(nc);
@@ -113,7 +116,7 @@ async function storeShards(nc: NatsConnection, shards: number): Promise<void> {
 /** The shard number of this journal; null before the streams exist. */
 export async function readShards(nc: NatsConnection): Promise<number | null> {
   const jsm = await jetstreamManager(nc, { checkAPI: false });
-  const found = await orNull(jsm.direct.getMessage(streamNames.settings, { last_by_subj: shardsSubject }));
+  const found = await orNull(jsm.direct.getMessage(streamNames.settings, { last_by_subj: subjects.settingShards }));
   return found === null ? null : Number(found.string());
 }
 
@@ -133,6 +136,7 @@ export async function verifyStreams(nc: NatsConnection, asked?: number): Promise
 export async function verifyShards(nc: NatsConnection, asked: number | undefined): Promise<number> {
   const stored = await readShards(nc);
   if (stored === null) throw missing();
+  await refuseUnfinishedMove(await jetstreamManager(nc, { checkAPI: false }));
   if (asked !== undefined && asked !== stored) throw shardMismatch(stored, asked);
   return stored;
 }

@@ -225,6 +225,8 @@ export interface PendingInput {
   seq: number;
   kind: InputKind;
   id: string;
+  /** A start with `on_busy: interrupt`. */
+  interrupts?: true;
 }
 
 export interface TimerRecord {

@@ -77,6 +77,10 @@ export const subjects = {
   turnStepStream: (shard: number): string => `turn.${shard}.>`,
   turnStepFilters: (shard: number): string[] => [`turn.${shard}.*.in.>`, `turn.${shard}.*.c.step`],
   turnStepCommits: (shard: number): string => `turn.${shard}.*.c.*`,
+  /** The same input or commit in another shard. */
+  inShard: (subject: string, shard: number): string => `turn.${shard}.${subject.split(".").slice(2).join(".")}`,
+  /** Of messages that only take up sequences of a shard; no session can have this name. */
+  turnStepGap: (shard: number): string => `turn.${shard}.=gap=`,
   live: (subject: string): string => `live.${subject}`,
   /** Live notice of every commit of every session. */
   liveCommits: "live.turn.*.*.c.*",
@@ -107,6 +111,10 @@ export const subjects = {
   progress: (sessionId: string): string => `progress.${token(sessionId, "session_id")}`,
   demoEffect: (sessionId: string): string => `demo-effects.${sessionId}`,
   scriptedCall: (sessionId: string): string => `scripted-calls.${sessionId}`,
+  /** How many turn-step shards the journal has. */
+  settingShards: "$KV.SETTINGS.turn_shards",
+  /** A move of the sessions to another number of shards that has begun and not ended. */
+  settingShardMove: "$KV.SETTINGS.turn_shards_move",
   audit: (worker: string): string => `audit.${worker}`,
   dead: (worker: string): string => `dead.${worker}`,
 } as const;

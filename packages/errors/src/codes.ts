@@ -67,6 +67,7 @@ export const codes = {
   TURN_INVARIANT: { disposition: "defect", httpStatus: 500, title: "The session's state breaks an invariant" },
   CONFIG_INVALID: { disposition: "terminal", httpStatus: 500, title: "The configuration is not valid" },
   STREAM_MISMATCH: { disposition: "terminal", httpStatus: 500, title: "A stream differs from what this version needs" },
+  FLEET_RUNNING: { disposition: "terminal", httpStatus: 409, title: "Workers are live that must be stopped first" },
   DEMO_FAILURE: { disposition: "terminal", httpStatus: 500, title: "The demo function failed as asked" },
   INTERNAL: { disposition: "defect", httpStatus: 500, title: "Something went wrong on our side" },
 } as const satisfies Record<string, CodeRow>;

@@ -3,6 +3,7 @@ export { type DefaultModel, defaultModel, keyVariables } from "./default-model.t
 export { FleetError } from "./fleet-error.ts";
 export type { KeptProcess } from "./kept-process.ts";
 export { type LocalFleet, type LocalFleetOptions, startLocalFleet } from "./local-fleet.ts";
+export { type MoveJournalOptions, moveJournal } from "./move-journal.ts";
 export { type DownResult, stopFleet } from "./orphans.ts";
 export { freePort, freePorts } from "./ports.ts";
 export { processAgeMs } from "./process-identity.ts";

@@ -11,7 +11,8 @@ import {
   type Usage,
 } from "@flotilla/contracts";
 import { FlotillaError } from "@flotilla/errors";
-import { type HandlerContext, type Implementation, implement } from "@flotilla/worker";
+import { noteModelCall } from "@flotilla/telemetry";
+import { type HandlerContext, type Implementation, implementPrepared } from "@flotilla/worker";
 import { type Answer, createAnswer } from "./answer.ts";
 import { missingCredential, withoutSecret } from "./credential.ts";
 import { type Failure, ProviderFailure, permanent, transient } from "./failure.ts";
@@ -36,15 +37,27 @@ export interface ProviderOptions {
 }
 
 export function implementProvider(options: ProviderOptions): Implementation[] {
+  const credential = (context: HandlerContext) => credentialOf(options, context);
   return [
-    implement(providerStream(options.name), (context, request) => answerCall(options, context, request, true)),
-    implement(providerComplete(options.name), (context, request) => answerCall(options, context, request, false)),
+    implementPrepared(providerStream(options.name), credential, (context, request, prepared) =>
+      answerCall(options, context, { request, credential: prepared, streams: true }),
+    ),
+    implementPrepared(providerComplete(options.name), credential, (context, request, prepared) =>
+      answerCall(options, context, { request, credential: prepared, streams: false }),
+    ),
   ];
 }
 
 type Outcome = { readonly ending: Ending } | { readonly failure: Failure } | { readonly isAborted: true };
 
-async function answerCall(options: ProviderOptions, context: HandlerContext, request: ModelRequest, streams: boolean) {
+interface Asked {
+  readonly request: ModelRequest;
+  readonly credential: Promise<Credential>;
+  readonly streams: boolean;
+}
+
+async function answerCall(options: ProviderOptions, context: HandlerContext, asked: Asked) {
+  const { request, streams } = asked;
   const now = options.now ?? Date.now;
   const frames = createFrameEmitter({
     bus: options.bus,
@@ -59,7 +72,7 @@ async function answerCall(options: ProviderOptions, context: HandlerContext, req
   let model: ModelMeta | null = request.model_meta ?? null;
   let credential: Credential | null = null;
   const run = async (): Promise<Ending> => {
-    credential = await credentialOf(options, context);
+    credential = await asked.credential;
     model ??= await modelOf(options, context, request.model);
     return await options.streamCall({
       request,
@@ -82,6 +95,7 @@ async function answerCall(options: ProviderOptions, context: HandlerContext, req
   );
   const usage = counts === null ? null : usageOf(counts, (model as ModelMeta | null)?.pricing);
   const message = messageOf(outcome, answer, { provider: options.name, model: request.model, usage, now: now() });
+  noteModelCall(message);
   await frames.flush();
   return { message, streamed: frames.streamed, framed: frames.framed };
 }

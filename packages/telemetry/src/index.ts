@@ -22,7 +22,6 @@ export { isSecretKey, redact } from "./redact.ts";
 export {
   derivedTraceparent,
   idAttributesOf,
-  type ModelCallNote,
   noteIds,
   noteModelCall,
   traceparentOf,

@@ -1,5 +1,6 @@
 // What the makers of spans share: ids as attributes, notes on the span that runs, and a turn's trace as text.
 import { createHash } from "node:crypto";
+import type { AssistantMessage } from "@flotilla/contracts";
 import { type Attributes, type Context, context, SpanStatusCode, trace } from "@opentelemetry/api";
 import { attributeNames } from "./names.ts";
 import { type CallIds, injectContext } from "./propagation.ts";
@@ -39,29 +40,21 @@ export function derivedTraceparent(turnId: string): string {
   return `00-${digest.slice(0, 32)}-${digest.slice(32, 48)}-01`;
 }
 
-/** A model call as its provider saw it; no text of it. */
-export interface ModelCallNote {
-  readonly provider: string;
-  readonly model: string;
-  readonly stopReason: string;
-  readonly errorKind: string | null;
-  readonly usage: { readonly input?: number | undefined; readonly output?: number | undefined } | null;
-}
-
-export function noteModelCall(call: ModelCallNote): void {
+/** Notes on the span that runs what its provider knows of a model call: names and counts, no text (I13). */
+export function noteModelCall(message: AssistantMessage): void {
   const span = trace.getActiveSpan();
   if (span?.isRecording() !== true) return;
-  const { input, output } = call.usage ?? {};
+  const { input, output } = message.usage ?? {};
   span.setAttributes({
     [attributeNames.genAiOperation]: "chat",
-    [attributeNames.genAiSystem]: call.provider,
-    [attributeNames.genAiRequestModel]: call.model,
-    [attributeNames.genAiFinishReasons]: [call.stopReason],
+    [attributeNames.genAiSystem]: message.provider,
+    [attributeNames.genAiRequestModel]: message.model,
+    [attributeNames.genAiFinishReasons]: [message.stop_reason],
     ...(input === undefined ? {} : { [attributeNames.genAiInputTokens]: input }),
     ...(output === undefined ? {} : { [attributeNames.genAiOutputTokens]: output }),
   });
-  if (call.stopReason !== "error") return;
-  const kind = call.errorKind ?? "error";
+  if (message.stop_reason !== "error") return;
+  const kind = message.error_kind ?? "unknown";
   span.setAttribute(attributeNames.errorType, kind);
   span.setStatus({ code: SpanStatusCode.ERROR, message: kind });
 }

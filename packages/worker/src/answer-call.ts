@@ -29,6 +29,7 @@ export interface CallDeps {
 export interface ServedFunction {
   readonly contract: FunctionContract;
   readonly handle: Implementation["handle"];
+  readonly prepare: Implementation["prepare"];
   readonly observed: Observed;
 }
 
@@ -52,14 +53,21 @@ export async function answerCall(deps: CallDeps, served: ServedFunction, message
 
 async function runCall(deps: CallDeps, served: ServedFunction, invocation: Invocation, message: Msg): Promise<unknown> {
   const request = validateRequest(served.contract, await decodeRequest(message, deps.bus.claimCheck));
+  const contextOf = (execution: Execution) => new CallContext(deps, served.contract.id, invocation, execution);
+  let prepared: Promise<unknown> | undefined;
+  const prepare = (execution: Execution): void => {
+    prepared = served.prepare?.(contextOf(execution), request as never);
+    // A failure is the handler's to see, if it gets to run.
+    prepared?.catch(() => undefined);
+  };
   const handle = async (execution: Execution): Promise<unknown> =>
-    served.handle(new CallContext(deps, served.contract.id, invocation, execution), request as never);
+    served.handle(contextOf(execution), request as never, prepared);
   const { deadline, epoch, reclaim, idempotencyKey: key } = invocation;
   if (key !== undefined) checkKey(deps.bus.worker, key);
   const execution =
     key === undefined
       ? runOnce(deps, invocation, handle)
-      : deps.effects.join({ key, epoch, deadline, reclaim }, handle);
+      : deps.effects.join({ key, epoch, deadline, reclaim }, { prepare, handle });
   return resultWithin(execution, deadline, deps.clock.now());
 }
 

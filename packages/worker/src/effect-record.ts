@@ -1,5 +1,5 @@
 // Reading and writing outcome records until their fate is known; the bus may be away for as long as it likes.
-import type { BlobRef, Bus, OutcomeRecord } from "@flotilla/bus";
+import { type Bus, isBlobRef, type OutcomeRecord } from "@flotilla/bus";
 import { errorFromBody, FlotillaError, isFlotillaError } from "@flotilla/errors";
 import type { Logger } from "@flotilla/telemetry";
 import { systemClock } from "./system-clock.ts";
@@ -30,8 +30,7 @@ export async function settleRecord(
   const { bus, logger } = deps;
   for (let tries = 0; ; tries++) {
     try {
-      const stored = bytes > inlineLimitBytes ? await byReference(bus, record) : record;
-      const revision = await bus.outcomes.write(key, stored, expected);
+      const revision = await bus.outcomes.write(key, await stored(bus, record, bytes), expected);
       if (revision !== null) return "recorded";
       const found = await bus.outcomes.read(key, { fresh: true });
       if (found === null) return "gone";
@@ -77,10 +76,8 @@ export async function answerOf(bus: Bus, record: Exclude<OutcomeRecord, { status
   }
 }
 
-async function byReference(bus: Bus, record: OutcomeRecord): Promise<OutcomeRecord> {
-  return record.status === "done" ? { ...record, result: await bus.blobs.putJson(record.result) } : record;
-}
-
-function isBlobRef(value: unknown): value is BlobRef {
-  return typeof value === "object" && value !== null && "$blob" in value && typeof value.$blob === "string";
+/** A large result, and one that only looks like a reference, are kept in the object store. */
+async function stored(bus: Bus, record: OutcomeRecord, bytes: number): Promise<OutcomeRecord> {
+  if (record.status !== "done" || (bytes <= inlineLimitBytes && !isBlobRef(record.result))) return record;
+  return { ...record, result: await bus.blobs.putJson(record.result) };
 }

@@ -26,7 +26,12 @@ export interface EffectsDeps {
   readonly inFlight: InFlight;
 }
 
-type Handle = (execution: Execution) => Promise<unknown>;
+/** What a key stands for. */
+interface Work {
+  /** Begins beside the claim; changes nothing. */
+  readonly prepare?: (execution: Execution) => void;
+  readonly handle: (execution: Execution) => Promise<unknown>;
+}
 
 /** An execution whose handler has started: what is needed to write its outcome. */
 interface Started {
@@ -45,9 +50,9 @@ export class Effects {
   }
 
   /** The execution of this key: the one that runs here already, or a new one. */
-  join(request: EffectRequest, handle: Handle): KeyedExecution {
+  join(request: EffectRequest, work: Work): KeyedExecution {
     const running = this.#executions.get(request.key);
-    if (running === undefined) return this.#begin(request, handle);
+    if (running === undefined) return this.#begin(request, work);
     if (running.epoch > request.epoch) throw staleEpoch();
     running.epoch = request.epoch;
     running.deadline = Math.max(running.deadline, request.deadline);
@@ -79,13 +84,12 @@ export class Effects {
     }
   }
 
-  #begin(request: EffectRequest, handle: Handle): KeyedExecution {
+  #begin(request: EffectRequest, work: Work): KeyedExecution {
     const execution = new KeyedExecution(request.key, request.deadline, request.epoch);
     execution.reclaim = request.reclaim;
     this.#executions.set(request.key, execution);
     this.#deps.inFlight.begin(execution);
-    const work = this.#perform(execution, handle).finally(() => this.#end(execution));
-    execution.follow(work);
+    execution.follow(this.#perform(execution, work).finally(() => this.#end(execution)));
     return execution;
   }
 
@@ -94,15 +98,17 @@ export class Effects {
     this.#deps.inFlight.end(execution);
   }
 
-  async #perform(execution: KeyedExecution, handle: Handle): Promise<unknown> {
+  async #perform(execution: KeyedExecution, work: Work): Promise<unknown> {
     const { bus, clock } = this.#deps;
     const at = clock.now();
-    const claim = await claimEffect(bus, execution, { status: "running", ...this.#owner(execution), at });
+    const claiming = claimEffect(bus, execution, { status: "running", ...this.#owner(execution), at });
+    work.prepare?.(execution);
+    const claim = await claiming;
     if (claim.kind === "settled") return answerOf(bus, claim.record);
     const started: Started = { execution, revision: claim.revision, at };
     if (execution.stopReason !== undefined) return this.#neverStarted(started, execution.stopReason);
     this.#started.set(execution, started);
-    return this.#runAndRecord(started, handle);
+    return this.#runAndRecord(started, work.handle);
   }
 
   /** Stopped between the claim and the handler: the record says that the effect has not started and never will. */
@@ -113,7 +119,7 @@ export class Effects {
     throw reason;
   }
 
-  async #runAndRecord(started: Started, handle: Handle): Promise<unknown> {
+  async #runAndRecord(started: Started, handle: Work["handle"]): Promise<unknown> {
     const { execution } = started;
     let value: unknown;
     let bytes = 0;

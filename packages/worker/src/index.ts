@@ -1,6 +1,6 @@
 export { defineWorker, type WorkerOptions } from "./define-worker.ts";
 export type { Readiness } from "./health.ts";
-export { implement } from "./implement.ts";
+export { implement, implementPrepared } from "./implement.ts";
 export { isInstanceDead } from "./instance-liveness.ts";
 export { type RunMainOptions, runMain } from "./run-main.ts";
 export { type RunWorkersOptions, runWorkers, type WorkersHandle } from "./run-workers.ts";

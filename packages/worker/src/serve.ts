@@ -70,10 +70,11 @@ interface Parts {
 
 function subscribeFunctions(worker: Worker, runtime: Runtime, deps: CallDeps, parts: Parts): void {
   const metrics = createCallMetrics(runtime.metrics, worker.name);
-  for (const { contract, handle } of worker.functions) {
+  for (const { contract, handle, prepare } of worker.functions) {
     const served: ServedFunction = {
       contract,
       handle,
+      prepare,
       observed: {
         worker: worker.name,
         instance: runtime.bus.instance,

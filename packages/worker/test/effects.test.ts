@@ -68,6 +68,16 @@ describe("a keyed call", () => {
     expect(runs).toBe(1);
   });
 
+  it("answers from its record what only looks like a reference to a stored body", async () => {
+    const key = aKey();
+    const lookalike = { $blob: "deadbeef", bytes: 1 };
+    await using _worker = await startWorker(nats, { functions: [aWork(() => lookalike)] });
+    await using bus = await connectCaller(nats);
+    for (let times = 0; times < 2; times++) {
+      expect(await bus.callId(work.id, {}, { idempotencyKey: key })).toEqual(lookalike);
+    }
+  });
+
   it("records a failure and answers it again instead of running again", async () => {
     const key = aKey();
     let runs = 0;

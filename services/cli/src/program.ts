@@ -7,6 +7,7 @@ import { callCommand } from "./commands/call.ts";
 import { chatCommand } from "./commands/chat.ts";
 import { downCommand } from "./commands/down.ts";
 import { functionsCommand } from "./commands/functions.ts";
+import { migrateShardsCommand } from "./commands/migrate-shards.ts";
 import { rebuildCommand } from "./commands/rebuild.ts";
 import { sessionsCommand } from "./commands/sessions.ts";
 import { showCommand } from "./commands/show.ts";
@@ -36,6 +37,7 @@ export function flotillaProgram(surroundings: Surroundings): Command {
     functionsCommand(context),
     callCommand(context),
     rebuildCommand(context),
+    migrateShardsCommand(context),
   ];
   for (const command of commands) program.addCommand(withGlobalOptions(command));
   return program;

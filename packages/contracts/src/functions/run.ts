@@ -7,6 +7,12 @@ import { ThinkingLevel } from "../models.ts";
 
 export const OnBusy = z.enum(["reject", "queue", "steer", "interrupt"]);
 
+/** Function ids that a run offers to its model; `*` stands for any run of characters. */
+const FunctionPattern = z
+  .string()
+  .max(400)
+  .regex(/^[A-Za-z0-9_:*-]+$/, "must be a function id, which may hold *");
+
 export const RunStartRequest = z.object({
   session_id: Id,
   message_id: Id.optional(),
@@ -16,7 +22,7 @@ export const RunStartRequest = z.object({
   model: z.string().optional(),
   mode: z.enum(["plan", "ask", "agent"]).nullish(),
   system_prompt: z.string().nullish(),
-  functions: z.array(z.string()).optional(),
+  functions: z.array(FunctionPattern).max(1_000).optional(),
   max_turns: z.number().int().positive().nullish(),
   on_busy: OnBusy.default("reject"),
   fallback: z.array(z.object({ provider: z.string(), model: z.string() })).default([]),

@@ -9,7 +9,7 @@ import type { Doors } from "../ports.ts";
 import { within } from "./deadline.ts";
 
 /** After this the worker counts as away: the same input is written here, once for ever by its id. */
-const startViaWorkerMs = 6_000;
+const startViaWorkerMs = 2_500;
 const abortViaWorkerMs = 14_000;
 const doorDeadlineMs = 20_000;
 

@@ -117,6 +117,16 @@ describe("the event pump", () => {
     expect(sink.failure).toContain("too slow");
   });
 
+  it("lets one large burst pass", async () => {
+    const journal = new FakeJournal();
+    journal.append(opening);
+    const sink = start(journal, { bufferBytes: 20_000 });
+    await until(() => sink.types.length === 3, { what: "the replay" });
+    for (let n = 0; n < 40; n++) journal.frame("s1", aFrame(turn.messageId, n, 0, n * 1000, "x".repeat(1000)));
+    await until(() => sink.textOf(turn.messageId).length === 40_000, { what: "the whole text" });
+    expect(sink.failure).toBeNull();
+  });
+
   it("ends the sink when the journal cannot be read, so that its reader comes back", async () => {
     const journal = new FakeJournal();
     journal.append(opening);

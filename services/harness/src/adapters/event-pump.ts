@@ -16,8 +16,10 @@ import { WorkQueue } from "./work-queue.ts";
 
 export interface PumpOptions {
   readonly heartbeatMs: number;
-  /** Events that wait for the sink; more than this ends it. */
+  /** Events that wait for the sink; one with more than this for `slowMs` is ended. */
   readonly bufferBytes: number;
+  /** One large answer is more than the buffer for a moment, also with the fastest reader. @default 1000 */
+  readonly slowMs?: number;
 }
 
 type Item =
@@ -30,6 +32,8 @@ type Item =
 const itemBytes = 256;
 const doubtMs = 250;
 const longestDoubtMs = 8_000;
+/** As many buffers end a sink at once. */
+const burstBuffers = 16;
 
 export function createEventSource(bus: Bus, options: PumpOptions): EventSource {
   return {
@@ -54,6 +58,7 @@ class EventPump implements Pump {
   readonly #queue = new WorkQueue<Item>();
   readonly #release: (() => void)[] = [];
   #doubtTimer: NodeJS.Timeout | null = null;
+  #slowTimer: NodeJS.Timeout | null = null;
   #doubtMs = doubtMs;
   #isCatchUpQueued = false;
   /** Newest commit of which there was a notice; a read that does not reach it is behind the leader. */
@@ -67,6 +72,7 @@ class EventPump implements Pump {
   stop(): void {
     this.#queue.close();
     if (this.#doubtTimer !== null) clearTimeout(this.#doubtTimer);
+    if (this.#slowTimer !== null) clearTimeout(this.#slowTimer);
     for (const release of this.#release.splice(0)) release();
   }
 
@@ -134,8 +140,18 @@ class EventPump implements Pump {
 
   /** E2. */
   #push(item: Item, bytes: number): void {
+    const { bufferBytes, slowMs } = this.#deps.options;
     this.#queue.push(item, bytes + itemBytes);
-    if (this.#queue.bytes <= this.#deps.options.bufferBytes) return;
+    if (this.#queue.bytes <= bufferBytes) return;
+    if (this.#queue.bytes > burstBuffers * bufferBytes) this.#tooSlow();
+    else
+      this.#slowTimer ??= setTimeout(() => {
+        this.#slowTimer = null;
+        if (this.#queue.bytes > bufferBytes) this.#tooSlow();
+      }, slowMs ?? 1_000);
+  }
+
+  #tooSlow(): void {
     this.#deps.sink.fail("the reader is too slow");
     this.stop();
   }

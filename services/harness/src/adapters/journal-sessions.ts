@@ -1,9 +1,9 @@
 // Sessions as the journal holds them: known or not, whose, in which state, with which messages.
 import type { Bus } from "@flotilla/bus";
-import { foldCommits, messagesOf } from "@flotilla/contracts";
+import { argumentsOf, foldCommits, messagesOf } from "@flotilla/contracts";
 import { FlotillaError } from "@flotilla/errors";
 import { messageAtEdge } from "../domain/money.ts";
-import { sessionDetail, workspaceOf } from "../domain/session-detail.ts";
+import { type SessionDetail, sessionDetail, workspaceOf } from "../domain/session-detail.ts";
 import type { Identity } from "../domain/tokens.ts";
 import type { Sessions } from "../ports.ts";
 import { within } from "./deadline.ts";
@@ -25,6 +25,16 @@ export function createSessions(bus: Pick<Bus, "journal">): Sessions {
     return workspaceOf(tail, inputs) === identity.workspace;
   }
 
+  /** The arguments are in the transcript alone (I12). */
+  async function withArguments(detail: SessionDetail): Promise<SessionDetail> {
+    const view = foldCommits(detail.session_id, await journal.readCommits(detail.session_id, 1));
+    const awaiting = detail.awaiting_approval.map((call) => ({
+      ...call,
+      args: argumentsOf(view, call.function_call_id),
+    }));
+    return { ...detail, awaiting_approval: awaiting };
+  }
+
   return {
     isVisible: (sessionId, identity) => within(readDeadlineMs, "reading the journal", isVisible(sessionId, identity)),
     async require(sessionId, identity) {
@@ -33,7 +43,9 @@ export function createSessions(bus: Pick<Bus, "journal">): Sessions {
     },
     async detail(sessionId) {
       const { tail, inputs } = await within(readDeadlineMs, "reading the journal", outstanding(sessionId));
-      return sessionDetail(sessionId, tail, inputs);
+      const detail = sessionDetail(sessionId, tail, inputs);
+      if (detail.awaiting_approval.length === 0) return detail;
+      return within(readDeadlineMs, "reading the journal", withArguments(detail));
     },
     async messages(sessionId) {
       const commits = await within(readDeadlineMs, "reading the journal", journal.readCommits(sessionId, 1));

@@ -40,7 +40,14 @@ async function commitsFrom(journal: Journal, sessionId: string, from: Position):
   const before = await commitBefore(journal, sessionId, from, commits);
   if (before !== null) return [before, ...commits];
   const isWhole = commits[0] === undefined || commits[0].commit.seq_no <= 1;
-  return isWhole ? commits : null;
+  if (!isWhole || (from.seq > 0 && (await isBeforeSession(journal, sessionId, from)))) return null;
+  return commits;
+}
+
+/** Sessions that were moved to another shard start above every position that was given out before. */
+async function isBeforeSession(journal: Journal, sessionId: string, from: Position): Promise<boolean> {
+  const [first] = await journal.readInputs(sessionId, 0);
+  return first !== undefined && first.seq > from.seq;
 }
 
 async function commitBefore(

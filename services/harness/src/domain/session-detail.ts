@@ -1,5 +1,6 @@
 // What GET /v1/sessions/{sid} says: the newest commit, and a start that is accepted but not taken yet. Pure.
 import {
+  type AwaitingApproval,
   isTerminalState,
   type StartBody,
   type StoredCommit,
@@ -12,6 +13,7 @@ import {
 import { costUsd, usageAtEdge } from "./money.ts";
 
 export interface SessionDetail extends TurnStateView {
+  awaiting_approval: (AwaitingApproval & { args?: unknown })[];
   workspace: string;
   turns: number;
   entry_count: number;

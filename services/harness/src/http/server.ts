@@ -1,8 +1,6 @@
 // The HTTP server: fastify around the routes. `buildServer` does not listen, so that tests may inject.
 import type { IncomingMessage } from "node:http";
 import { ensureFlotillaError, FlotillaError } from "@flotilla/errors";
-import { extractContext, spanNames, withIds } from "@flotilla/telemetry";
-import { context, SpanKind, trace } from "@opentelemetry/api";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { SseConnection } from "../adapters/sse-connection.ts";
 import { checkOrigin } from "../domain/origin.ts";
@@ -18,6 +16,7 @@ import { approvalRoutes } from "./routes-approvals.ts";
 import { eventRoutes } from "./routes-events.ts";
 import { fleetRoutes } from "./routes-fleet.ts";
 import { notFound, sessionRoutes } from "./routes-sessions.ts";
+import { traced } from "./traced.ts";
 
 export interface HttpServer {
   readonly app: FastifyInstance;
@@ -101,7 +100,7 @@ function addRoute(app: FastifyInstance, route: Route): void {
       const body = parsePart(route.body, request.body);
       const identity = identities.get(request) ?? anyone;
       const parts = { params, query, body, identity, headers: request.headers, reply } as never;
-      const answer = await traced(route, request, params, () => route.handle(parts));
+      const answer = await traced(route, { request, params, query, body }, () => route.handle(parts));
       if (answer === taken) return reply;
       return reply
         .code(answer.status)
@@ -120,29 +119,6 @@ function parsePart(schema: Route["body"], value: unknown, rename = (field: strin
   if (error.field === undefined || rename(error.field) === error.field) throw error;
   const field = rename(error.field);
   throw new FlotillaError(error.code, error.message.replace(error.field, field), { field });
-}
-
-/** I15: the turn's trace starts here, or goes on from the caller's. */
-async function traced<T>(route: Route, request: FastifyRequest, params: unknown, work: () => Promise<T>): Promise<T> {
-  const headers = {
-    get: (name: string) => headerText(request.headers[name]),
-    set: () => undefined,
-    keys: () => Object.keys(request.headers),
-  };
-  const { sid } = (params ?? {}) as { sid?: string };
-  const parent = withIds(extractContext(headers), { sessionId: sid });
-  const attributes = sid === undefined ? {} : { "session.id": sid };
-  const options = { kind: SpanKind.SERVER, attributes };
-  const span = trace.getTracer("flotilla").startSpan(spanNames.serve(route.method, route.path), options, parent);
-  try {
-    return await context.with(trace.setSpan(parent, span), work);
-  } finally {
-    span.end();
-  }
-}
-
-function headerText(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value.join(",") : value;
 }
 
 function sendError(deps: HttpDeps, reply: FastifyReply, thrown: unknown): void {

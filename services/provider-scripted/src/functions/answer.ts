@@ -1,6 +1,7 @@
 // provider::scripted::stream and provider::scripted::complete
 import { providerComplete, providerStream, randomId } from "@flotilla/contracts";
 import { createFrameEmitter, createToolNames, type FrameBus, type ModelRequest } from "@flotilla/provider-kit";
+import { noteModelCall } from "@flotilla/telemetry";
 import { type Clock, type HandlerContext, type Implementation, implement } from "@flotilla/worker";
 import type { CallLog, CallRecord } from "../adapters/call-log.ts";
 import { AnswerBuilder } from "../domain/answer-builder.ts";
@@ -53,6 +54,7 @@ async function answer(deps: AnswerDeps, context: HandlerContext, request: ModelR
         })
       : { kind: "failed", errorKind: "permanent", message: play.problem };
   const message = finalMessage({ request, steps, answer: builder, ending, now: deps.clock.now() });
+  noteModelCall(message);
   await frames.flush();
   return { message, streamed: frames.streamed, framed: frames.framed };
 }

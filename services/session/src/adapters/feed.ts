@@ -22,6 +22,8 @@ export interface Feed {
 }
 
 const batchSize = 128;
+/** A turn's commits come close together: what comes within this time is written together. */
+const gatherMs = 5;
 const reopenMs = 500;
 
 export function createFeed(options: FeedOptions): Feed {
@@ -35,7 +37,10 @@ export function createFeed(options: FeedOptions): Feed {
   let retry: NodeJS.Timeout | undefined;
 
   const work = async (): Promise<void> => {
-    while (buffer.length > 0) await options.handle(buffer.splice(0, batchSize));
+    while (buffer.length > 0) {
+      await new Promise((resolve) => setTimeout(resolve, gatherMs));
+      await options.handle(buffer.splice(0, batchSize));
+    }
   };
   const onMessage = (message: JsMsg): void => {
     if (!isWanted) {

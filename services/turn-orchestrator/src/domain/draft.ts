@@ -48,9 +48,11 @@ export function turnOf(draft: Draft): TurnRecord {
   return draft.state;
 }
 
-export function moveTo(draft: Draft, state: TurnState): void {
+/** `change`: what else changes with the state, so that the event shows all of it before and after. */
+export function moveTo(draft: Draft, state: TurnState, change: (turn: TurnRecord) => void = () => {}): void {
   const turn = turnOf(draft);
   const before = stateViewOf(turn);
+  change(turn);
   if (turn.state === state) return;
   turn.state = state;
   turn.updated_at_ms = draft.now;

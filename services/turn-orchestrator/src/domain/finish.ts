@@ -10,15 +10,16 @@ export function endStep(draft: Draft, resultIds: string[]): void {
 /** `agent_end` and the terminal state in the same commit. */
 export function finishTurn(draft: Draft, reason: EndReason, error: TurnError | null = null): void {
   const turn = turnOf(draft);
-  turn.model_call = null;
-  turn.calls = [];
-  turn.error = error;
   draft.timers = [];
   // What was meant to steer this turn must not skip calls of the next: it waits there as a follow-up.
   draft.pending = draft.pending.map((item) => (item.kind === "steering" ? { ...item, kind: "followup" } : item));
   draft.isSettled = true;
   draft.events.push({ type: "agent_end", turn_id: turn.turn_id, reason, messages: [] });
-  moveTo(draft, reason === "failed" ? "failed" : "stopped");
+  moveTo(draft, reason === "failed" ? "failed" : "stopped", (ended) => {
+    ended.model_call = null;
+    ended.calls = [];
+    ended.error = error;
+  });
 }
 
 /** An assistant message that no model wrote: a notice that belongs into the transcript. */

@@ -46,7 +46,7 @@ export function openTurn(draft: Draft, seed: TurnSeed, seqNo: number): void {
   const last = draft.state;
   const turn: TurnRecord = {
     session_id: seed.session_id,
-    workspace: seed.workspace,
+    workspace: last?.workspace ?? seed.workspace,
     state: "provisioning",
     turn_id: seed.turn_id,
     message_id: seed.message_id,

@@ -60,8 +60,17 @@ const genericTool: AgentFunction = {
   },
 };
 
+/** `*` matches any run of characters. Linear in both, whatever a client sends. */
 function matches(pattern: string, id: string): boolean {
-  if (!pattern.includes("*")) return pattern === id;
-  const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
-  return new RegExp(`^${parts.join(".*")}$`).test(id);
+  const [head = "", ...parts] = pattern.split("*");
+  const tail = parts.pop();
+  if (tail === undefined) return pattern === id;
+  if (!id.startsWith(head)) return false;
+  let at = head.length;
+  for (const part of parts) {
+    const found = id.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return id.length - tail.length >= at && id.endsWith(tail);
 }

@@ -78,7 +78,9 @@ export function outcomeUnknown(functionId: string): Settled {
 }
 
 export function timedOut(functionId: string, timeoutMs: number, hasStarted: boolean): Settled {
-  const effect = hasStarted ? "It may have taken effect." : "It had not started and will not run.";
+  const effect = hasStarted
+    ? "Its outcome is unknown: it may have taken effect."
+    : "It had not started and will not run.";
   const text = `${functionId} gave no answer within ${Math.round(timeoutMs / 1000)} s. ${effect}`;
   return errorResult(
     hasStarted ? "unknown" : "not_run",

@@ -55,8 +55,9 @@ function takeOne(draft: Draft, asked: Asked, input: StoredInput): void {
   const isOpen = draft.state !== null && !isTerminalState(draft.state.state);
   switch (input.kind) {
     case "start": {
-      if (isOpen && (input.body as StartBody).on_busy === "interrupt") asked.isInterrupted = true;
-      draft.pending.push(pendingOf(input));
+      const interrupts = (input.body as StartBody).on_busy === "interrupt";
+      if (isOpen && interrupts) asked.isInterrupted = true;
+      draft.pending.push({ ...pendingOf(input), ...(interrupts ? { interrupts } : {}) });
       return;
     }
     case "steering":
@@ -128,14 +129,10 @@ function waitsForStart(pending: readonly PendingInput[]): boolean {
   return pending.some((item) => item.kind === "start");
 }
 
-/** A waiting start that interrupts what runs. */
-export function interruptWaits(
-  pending: readonly PendingInput[],
-  bodyOf: (seq: number) => StoredInput | undefined,
-): boolean {
-  return pending.some(
-    (item) => item.kind === "start" && (bodyOf(item.seq)?.body as StartBody | undefined)?.on_busy === "interrupt",
-  );
+/** The start whose turn is next: queued ones keep their order, one that interrupts comes before them. */
+export function nextStart(pending: readonly PendingInput[]): PendingInput | null {
+  const starts = pending.filter((item) => item.kind === "start");
+  return starts.find((item) => item.interrupts === true) ?? starts[0] ?? null;
 }
 
 /** The abort that waits for the turn of `startSeq`, if one does. */

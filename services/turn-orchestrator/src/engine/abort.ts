@@ -1,6 +1,7 @@
 // Ending a turn early: abort, interrupt, crash loop. Everything open is cancelled, written off with proof, and given a result (I5, I14).
 import {
   type AssistantMessage,
+  assistantMessageId,
   type CallRecord,
   type EndReason,
   type OpenModelCall,
@@ -54,16 +55,22 @@ function endEarly(draft: Draft, reason: EndReason, error: TurnError | null, resu
 
 async function endOpenWork(context: StepContext, draft: Draft, reason: string): Promise<void> {
   const turn = turnOf(draft);
-  if (turn.model_call !== null) await cutModelCall(context, draft, turn.model_call, reason);
+  if (turn.model_call?.retry_at_ms !== undefined) cutParkedRetry(draft, turn.model_call);
+  else if (turn.model_call !== null) await cutModelCall(context, draft, turn.model_call, reason);
   if (turn.calls.length > 0) await cutBatch(context, draft, reason);
+}
+
+/** No call is open: the attempt that failed is closed and paid for, the one that is waited for has said nothing. */
+function cutParkedRetry(draft: Draft, call: OpenModelCall): void {
+  const turn = turnOf(draft);
+  const id = assistantMessageId(turn.turn_id, turn.turn_count, call.attempt + 1);
+  addNotice(draft, id, "", { content: [], stop_reason: "aborted" });
+  turn.model_call = null;
 }
 
 async function cutModelCall(context: StepContext, draft: Draft, call: OpenModelCall, reason: string): Promise<void> {
   const turn = turnOf(draft);
-  const isOpen = call.retry_at_ms === undefined;
-  const results = isOpen
-    ? await context.effects.cancel([await modelSpec(context, draft, call)], reason, graceMs)
-    : new Map<string, EffectResult>();
+  const results = await context.effects.cancel([await modelSpec(context, draft, call)], reason, graceMs);
   const { message, streamed } = await partialOf(context, draft, call, results.get(call.key));
   const model = await context.deps.ports.model(call.provider, call.model);
   const chars = message.content.reduce(
@@ -71,7 +78,7 @@ async function cutModelCall(context: StepContext, draft: Draft, call: OpenModelC
     0,
   );
   const usage = message.usage == null ? estimatedUsage(chars, model) : pricedUsage(message.usage, model);
-  if (isOpen) charge(turn, usage);
+  charge(turn, usage);
   turn.model_call = null;
   turn.assistant_entry_id = call.message_id;
   addEntry(draft, call.message_id, withUsage(message, usage));

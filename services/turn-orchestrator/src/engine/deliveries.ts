@@ -113,13 +113,21 @@ export class Deliveries {
     }
     const known = this.#knownTail(sessionId, message);
     if (known != null && message.seq <= known.commit.cursor) return message.ack();
-    // D3
-    if (known === undefined || !isIdle(known) || !(await this.#wakeWith(sessionId, known, message))) {
-      const tail = await this.#deps.bus.journal.tail(sessionId);
-      if (tail !== null && message.seq <= tail.commit.cursor) return message.ack();
-      if (isIdle(tail)) await this.#writeAnchor(sessionId, tail);
-    }
+    if (known !== undefined && isIdle(known)) return this.#wakeRemembered(sessionId, known, message);
+    const tail = await this.#deps.bus.journal.tail(sessionId);
+    if (tail !== null && message.seq <= tail.commit.cursor) return message.ack();
+    if (isIdle(tail)) await this.#writeAnchor(sessionId, tail);
     message.nak(backoffMs(message));
+  }
+
+  /** D3: when the remembered tail proves to be old, what came after it is read. */
+  async #wakeRemembered(sessionId: string, known: StoredCommit | null, message: JsMsg): Promise<void> {
+    // Whatever comes of it, the input is looked at again; this goes out in one write with the anchor.
+    message.nak(backoffMs(message));
+    if (await this.#wakeWith(sessionId, known, message)) return;
+    const { tail } = await this.#load(sessionId);
+    const isTaken = tail !== null && message.seq <= tail.commit.cursor;
+    if (isIdle(tail) && !isTaken) await this.#writeAnchor(sessionId, tail);
   }
 
   /** The newest commit that this process has seen; null when the input itself says that it is the session's first message. */

@@ -3,7 +3,7 @@
 // E1 A call is sent under its journalled key; the callee attaches a second request to the first execution.
 // E2 What a lost reply hides, the outcome record tells: it is read every second while the call is open.
 // E3 `unknown` needs a `running` record of a dead instance; `not started` needs our own `cancelled` record.
-import type { Bus, OutcomeRecord } from "@flotilla/bus";
+import { type Bus, isBlobRef, type OutcomeRecord } from "@flotilla/bus";
 import { subjects } from "@flotilla/contracts";
 import { type ErrorBody, ensureFlotillaError, FlotillaError, isFlotillaError } from "@flotilla/errors";
 
@@ -97,16 +97,26 @@ export async function writeOff(deps: EffectDeps, spec: EffectSpec, reason: strin
   // An unknown fate of this write is told by the record that is read next.
   const revision = await patiently(deps, () => deps.bus.outcomes.write(spec.key, record, 0));
   if (revision !== null) return { kind: "not_started", error };
-  const known = await settledByRecord(deps, spec);
+  // Whether its worker lives makes no difference here, and a frozen one would take seconds to tell.
+  const known = await settledByRecord(deps, spec, { asksInstance: false });
   if (known === null) return { kind: "not_started", error };
   if (known.kind === "dead" || known.kind === "running") return { kind: "in_flight", error };
   return known;
 }
 
+/** Waits until a call that runs somewhere has ended, at most `ms`. */
+export async function untilSettled(deps: EffectDeps, spec: EffectSpec, ms: number): Promise<void> {
+  const giveUpAt = deps.now() + ms;
+  while (deps.now() < giveUpAt) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    if ((await settledByRecord(deps, spec, { asksInstance: false }))?.kind !== "running") return;
+  }
+}
+
 const patienceMs = 120_000;
 
 /** While the bus is away nobody can tell the fate of a call: ask again until it is back. */
-async function patiently<T>(deps: EffectDeps, ask: () => Promise<T>): Promise<T> {
+export async function patiently<T>(deps: EffectDeps, ask: () => Promise<T>): Promise<T> {
   const giveUpAt = deps.now() + patienceMs;
   for (;;) {
     try {
@@ -121,23 +131,32 @@ async function patiently<T>(deps: EffectDeps, ask: () => Promise<T>): Promise<T>
 
 type Known = EffectResult | { readonly kind: "running" } | { readonly kind: "dead"; readonly revision: number };
 
-function settledByRecord(deps: EffectDeps, spec: EffectSpec): Promise<Known | null> {
-  return patiently(deps, () => readRecord(deps, spec));
+interface Reading {
+  /** Otherwise a running call is not told from one whose worker died. */
+  readonly asksInstance: boolean;
 }
 
-async function readRecord(deps: EffectDeps, spec: EffectSpec): Promise<Known | null> {
+function settledByRecord(
+  deps: EffectDeps,
+  spec: EffectSpec,
+  reading: Reading = { asksInstance: true },
+): Promise<Known | null> {
+  return patiently(deps, () => readRecord(deps, spec, reading));
+}
+
+async function readRecord(deps: EffectDeps, spec: EffectSpec, reading: Reading): Promise<Known | null> {
   const found = await deps.bus.outcomes.read(spec.key, { fresh: true });
   if (found === null) return null;
   const { record, revision } = found;
   switch (record.status) {
     case "done":
-      return { kind: "done", result: await plain(deps.bus, record.result) };
+      return doneBy(deps.bus, record.result);
     case "failed":
       return { kind: "failed", error: record.error };
     case "cancelled":
       return { kind: "not_started", error: { code: "CANCELLED", message: "the call was cancelled before it started" } };
     case "running":
-      return (await isDead(deps.bus, record.worker, record.instance))
+      return reading.asksInstance && (await isDead(deps.bus, record.worker, record.instance))
         ? { kind: "dead", revision }
         : { kind: "running" };
     default:
@@ -145,10 +164,15 @@ async function readRecord(deps: EffectDeps, spec: EffectSpec): Promise<Known | n
   }
 }
 
-async function plain(bus: Bus, value: unknown): Promise<unknown> {
-  if (typeof value === "object" && value !== null && "$blob" in value)
-    return bus.blobs.getJson(value as { $blob: string; bytes: number });
-  return value;
+/** A result whose body is lost cannot be had by asking again: the call has ended, and how is not known any more. */
+export async function doneBy(bus: Bus, value: unknown): Promise<EffectResult> {
+  if (!isBlobRef(value)) return { kind: "done", result: value };
+  try {
+    return { kind: "done", result: await bus.blobs.getJson(value) };
+  } catch (error) {
+    if (!isFlotillaError(error) || error.disposition === "retry") throw error;
+    return { kind: "failed", error: { code: error.code, message: "the call has ended, but its result is lost" } };
+  }
 }
 
 /** Nobody answers for the instance twice, 250 ms apart; or three silences of 1 s and no registry key. Never the registry alone. */

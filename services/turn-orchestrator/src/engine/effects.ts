@@ -1,13 +1,23 @@
 // The open effectful calls of one session, by key: each runs at most once in this process, its result waits to be taken.
 import type { Bus } from "@flotilla/bus";
-import { ensureFlotillaError, type FlotillaError } from "@flotilla/errors";
-import { cancelEffect, type EffectDeps, type EffectResult, type EffectSpec, writeOff } from "./effect-call.ts";
+import { ensureFlotillaError, FlotillaError } from "@flotilla/errors";
+import {
+  cancelEffect,
+  type EffectDeps,
+  type EffectResult,
+  type EffectSpec,
+  untilSettled,
+  writeOff,
+} from "./effect-call.ts";
 import { runAnyEffect } from "./foreign-effect.ts";
 import type { Wake } from "./wake.ts";
+
+const stopped = new FlotillaError("CANCELLED", "the call is no longer waited for");
 
 interface OpenEffect {
   readonly spec: EffectSpec;
   readonly ended: Promise<void>;
+  readonly stop: AbortController;
   result: EffectResult | null;
   fault: FlotillaError | null;
 }
@@ -16,7 +26,6 @@ export class Effects {
   readonly #open = new Map<string, OpenEffect>();
   readonly #deps: EffectDeps;
   readonly #wake: Wake;
-  readonly #stop = new AbortController();
 
   constructor(bus: Bus, now: () => number, wake: Wake) {
     this.#deps = { bus, now };
@@ -31,8 +40,9 @@ export class Effects {
       result: null,
       fault: null,
       ended: Promise.resolve(),
+      stop: new AbortController(),
     };
-    effect.ended = runAnyEffect(this.#deps, spec, isResumed, this.#stop.signal).then(
+    effect.ended = runAnyEffect(this.#deps, spec, isResumed, effect.stop.signal).then(
       (result) => {
         effect.result = result;
         this.#wake.ring();
@@ -60,33 +70,41 @@ export class Effects {
     this.#open.delete(key);
   }
 
-  /** Cancels the calls and gives them `graceMs`; whatever has not ended then is written off. */
+  /** Cancels the calls and gives them `graceMs`; whatever has not ended then is written off. What nobody has sent stays unsent. */
   async cancel(specs: readonly EffectSpec[], reason: string, graceMs: number): Promise<Map<string, EffectResult>> {
-    for (const spec of specs) this.ensure(spec, true);
-    const open = specs.flatMap((spec) => this.#open.get(spec.key) ?? []);
-    for (const effect of open) {
-      if (effect.result === null)
-        cancelEffect(this.#deps.bus, effect.spec.worker, effect.spec.key, reason, effect.spec.epoch);
-    }
-    let timer: NodeJS.Timeout | undefined;
-    const grace = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, graceMs);
-    });
-    await Promise.race([Promise.all(open.map((effect) => effect.ended)), grace]);
-    clearTimeout(timer);
     const results = await Promise.all(
-      open.map(
-        async (effect) =>
-          [effect.spec.key, effect.result ?? (await writeOff(this.#deps, effect.spec, reason))] as const,
-      ),
+      specs.map(async (spec) => [spec.key, await this.#cancelOne(spec, reason, graceMs)] as const),
     );
-    for (const spec of specs) this.forget(spec.key);
     return new Map(results);
+  }
+
+  async #cancelOne(spec: EffectSpec, reason: string, graceMs: number): Promise<EffectResult> {
+    const effect = this.#open.get(spec.key);
+    if (effect?.result != null) return effect.result;
+    if (effect === undefined) {
+      // Only a former owner can have sent it, and the record tells whether that one has.
+      const found = await writeOff(this.#deps, spec, reason);
+      if (found.kind !== "in_flight") return found;
+    }
+    cancelEffect(this.#deps.bus, spec.worker, spec.key, reason, spec.epoch);
+    if (effect === undefined) await untilSettled(this.#deps, spec, graceMs);
+    else await within(effect.ended, graceMs);
+    effect?.stop.abort(stopped);
+    return effect?.result ?? writeOff(this.#deps, spec, reason);
   }
 
   /** Stops waiting for everything; the executions themselves go on and are attached to by the next owner. */
   release(): void {
-    this.#stop.abort();
+    for (const { stop } of this.#open.values()) stop.abort(stopped);
     this.#open.clear();
   }
+}
+
+async function within(ended: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([ended, late]);
+  clearTimeout(timer);
 }

@@ -1,9 +1,10 @@
 // Calls to workers that keep no outcome records themselves: the orchestrator keeps the record on their behalf (I4).
-import type { OutcomeRecord } from "@flotilla/bus";
+import { isBlobRef, type OutcomeRecord } from "@flotilla/bus";
 import { ensureFlotillaError } from "@flotilla/errors";
-import { type EffectDeps, type EffectResult, type EffectSpec, runEffect } from "./effect-call.ts";
+import { doneBy, type EffectDeps, type EffectResult, type EffectSpec, patiently, runEffect } from "./effect-call.ts";
 
 const goneAfterMs = 3_000;
+const inlineLimitBytes = 32 * 1024;
 
 /** Whether the worker says that it keeps outcome records. */
 export function keepsOutcomes(deps: EffectDeps, worker: string): boolean {
@@ -26,27 +27,41 @@ export async function runAnyEffect(
  * A record that exists already is a former owner's: its call may have run, so only a `safe` or `keyed` one is sent again.
  */
 async function runForeign(deps: EffectDeps, spec: EffectSpec, signal: AbortSignal): Promise<EffectResult> {
-  const own = { worker: deps.bus.worker, instance: deps.bus.instance, epoch: spec.epoch };
+  const { outcomes, worker, instance } = deps.bus;
+  const own = { worker, instance, epoch: spec.epoch };
   const running: OutcomeRecord = { status: "running", ...own, at: deps.now() };
-  let revision = await deps.bus.outcomes.write(spec.key, running, 0);
+  const write = (record: OutcomeRecord, expected: number) =>
+    patiently(deps, () => outcomes.write(spec.key, record, expected));
+  let revision = await write(running, 0);
   if (revision === null) {
-    const found = await deps.bus.outcomes.read(spec.key, { fresh: true });
-    if (found?.record.status === "done") return { kind: "done", result: found.record.result };
-    if (found?.record.status === "failed") return { kind: "failed", error: found.record.error };
-    if (found?.record.status === "cancelled")
+    const found = await patiently(deps, () => outcomes.read(spec.key, { fresh: true }));
+    if (found === null) return { kind: "unknown" };
+    const { record } = found;
+    if (record.status === "done") return doneBy(deps.bus, record.result);
+    if (record.status === "failed") return { kind: "failed", error: record.error };
+    if (record.status === "cancelled")
       return { kind: "not_started", error: { code: "CANCELLED", message: "cancelled before it started" } };
-    if (spec.replay === "never" || found === null) return { kind: "unknown" };
-    revision = await deps.bus.outcomes.write(spec.key, running, found.revision);
+    // The answer to our own write was lost.
+    const isOurs = record.instance === instance && record.epoch === spec.epoch && record.at === running.at;
+    if (!isOurs && spec.replay === "never") return { kind: "unknown" };
+    revision = isOurs ? found.revision : await write(running, found.revision);
     if (revision === null) return { kind: "unknown" };
   }
   const startedAt = deps.now();
   const outcome = await Promise.race([sendForeign(deps, spec, signal), workerGone(deps, spec, signal)]);
   const ended = { ...own, at: deps.now(), started_at: startedAt };
-  if (outcome.kind === "done")
-    await deps.bus.outcomes.write(spec.key, { status: "done", ...ended, result: outcome.result }, revision);
-  if (outcome.kind === "failed")
-    await deps.bus.outcomes.write(spec.key, { status: "failed", ...ended, error: outcome.error }, revision);
+  if (outcome.kind === "done") {
+    const result = await stored(deps, outcome.result);
+    await write({ status: "done", ...ended, result }, revision);
+  }
+  if (outcome.kind === "failed") await write({ status: "failed", ...ended, error: outcome.error }, revision);
   return outcome;
+}
+
+/** A large result, and one that only looks like a reference, are kept in the object store. */
+async function stored(deps: EffectDeps, result: unknown): Promise<unknown> {
+  const isLarge = Buffer.byteLength(JSON.stringify(result) ?? "") > inlineLimitBytes;
+  return isLarge || isBlobRef(result) ? patiently(deps, () => deps.bus.blobs.putJson(result)) : result;
 }
 
 async function sendForeign(deps: EffectDeps, spec: EffectSpec, signal: AbortSignal): Promise<EffectResult> {

@@ -22,7 +22,7 @@ import { Effects } from "./effects.ts";
 import { stepIdle } from "./step-idle.ts";
 import { stepModel } from "./step-model.ts";
 import { settleWindowMs, stepTools } from "./step-tools.ts";
-import { inTurnTrace } from "./turn-trace.ts";
+import { TurnTrace } from "./turn-trace.ts";
 import type { Decision, EngineDeps, StepContext } from "./types.ts";
 import { Wake } from "./wake.ts";
 
@@ -46,6 +46,7 @@ export class SessionRunner {
   readonly #view: SessionView;
   readonly #wake = new Wake();
   readonly #effects: Effects;
+  readonly #trace: TurnTrace;
   readonly #inputs = new Map<number, StoredInput>();
   readonly #retryDue = new Map<string, number>();
   readonly #resumed: ReadonlySet<string>;
@@ -55,12 +56,12 @@ export class SessionRunner {
   #ownership: Ownership;
   #fetched: StoredInput[] = [];
   #mustFetch = true;
-  readonly #first: StoredInput | null;
+  #hasFetched = false;
   #watch: Watch | null = null;
   #isReleased = false;
   #handover: Promise<void> | null = null;
 
-  /** `first`: the input right after the cursor, when it is known already; what came after it is looked up meanwhile. */
+  /** `first`: the input right after the cursor, when it is known already; what came after it is read later. */
   constructor(
     deps: EngineDeps,
     view: SessionView,
@@ -73,8 +74,8 @@ export class SessionRunner {
     this.#handle = handle;
     this.#ownership = ownership;
     this.#effects = new Effects(deps.bus, deps.now, this.#wake);
+    this.#trace = new TurnTrace(deps.bus);
     this.#resumed = openKeys(view);
-    this.#first = first;
     if (first === null) return;
     this.#mustFetch = false;
     this.#fetched = [first];
@@ -108,7 +109,6 @@ export class SessionRunner {
     const heartbeat = setInterval(() => this.#handle.working(), heartbeatMs);
     try {
       this.#listen();
-      if (this.#first !== null) void this.#lookBehind(this.#first);
       await this.#loop();
     } catch (cause) {
       await this.#afterFault(ensureFlotillaError(cause));
@@ -116,6 +116,7 @@ export class SessionRunner {
       clearInterval(heartbeat);
       this.#watch?.stop();
       this.#effects.release();
+      this.#trace.lost();
     }
   }
 
@@ -147,35 +148,28 @@ export class SessionRunner {
     );
   }
 
-  /** R2: an input that was stored before we listened. */
-  async #lookBehind(first: StoredInput): Promise<void> {
-    try {
-      const later = await this.#deps.bus.journal.readInputs(this.#view.session_id, first.seq);
-      if (later.length === 0) return;
-    } catch (error) {
-      this.#deps.logger.debug("inputs are read once more", { code: ensureFlotillaError(error).code });
-    }
-    this.notify();
-  }
-
   async #loop(): Promise<void> {
     while (!this.#isReleased) {
       const draft = draftFrom(this.#view, this.#deps.now());
       const asked = await this.#take(draft);
-      const decision = await inTurnTrace(draft.state, () => this.#step(draft, asked));
+      const decision = await this.#trace.run(draft.state, this.#ownership, () => this.#step(draft, asked));
       if (this.#isReleased) return;
+      if (decision.kind === "wait" && !this.#hasFetched) {
+        // R2: while the first effect runs, what was stored before we listened.
+        this.#mustFetch = true;
+        continue;
+      }
       if (decision.kind === "wait") {
         await this.#wake.wait(decision.ms);
         if (this.#view.state?.calls.length) await this.#settleWindow();
         continue;
       }
-      if (decision.kind === "idle" && (await this.#goIdle(draft))) {
-        await this.#deadLetters(asked);
-        this.#handle.ack();
-        return;
-      }
-      if (decision.kind === "commit") await this.#commitRun(draft);
+      const end = decision.kind === "idle" ? await this.#goIdle(draft) : await this.#commitRun(draft);
+      if (end === "again") continue;
       await this.#deadLetters(asked);
+      if (end === "running") continue;
+      this.#handle.ack();
+      return;
     }
   }
 
@@ -195,6 +189,7 @@ export class SessionRunner {
   async #take(draft: Draft): Promise<Asked> {
     if (this.#mustFetch) {
       this.#mustFetch = false;
+      this.#hasFetched = true;
       this.#fetched = await this.#deps.bus.journal.readInputs(this.#view.session_id, draft.cursor);
       for (const input of this.#fetched) this.#inputs.set(input.seq, input);
     }
@@ -242,25 +237,33 @@ export class SessionRunner {
     return input;
   }
 
-  async #commitRun(draft: Draft): Promise<void> {
+  async #commitRun(draft: Draft): Promise<"running"> {
     if (!(await this.#publish("run", this.#commitOf(draft)))) throw lostOwnership();
+    return "running";
   }
 
-  /** I6: refused when an input came meanwhile; then the same step is committed as a running one. False: carry on. */
-  async #goIdle(draft: Draft): Promise<boolean> {
+  /**
+   * I6: refused when an input came meanwhile; then the same step is committed as a running one. A message that reached the
+   * turn before its end is not late: the step is done again with it.
+   */
+  async #goIdle(draft: Draft): Promise<"idle" | "running" | "again"> {
     let next = draft;
     for (let tries = 0; tries < 5; tries++) {
       if (hasStart(next)) break;
-      if (await this.#publish("idle", this.#commitOf(next))) return true;
+      if (await this.#publish("idle", this.#commitOf(next))) return "idle";
       this.#mustFetch = true;
       const probe = structuredClone(next);
       const asked = await this.#take(probe);
+      if (asked.isInboxWoken && endsByItself(next)) {
+        this.#mustFetch = true;
+        return "again";
+      }
       if (!isInert(asked) || probe.pending.length !== next.pending.length || probe.cursor === next.cursor) break;
       next = probe;
     }
     await this.#commitRun(next);
     this.#mustFetch = true;
-    return false;
+    return "running";
   }
 
   #commitOf(draft: Draft): Commit {
@@ -298,6 +301,7 @@ export class SessionRunner {
     this.#deps.metrics.committed(kind, commit, result.kind === "stored");
     if (result.kind === "stale") return false;
     applyCommit(this.#view, { seq: result.seq, kind, commit });
+    if (kind !== "step" && commit.handover !== true) this.#trace.committed(commit.state, kind);
     this.#ownership = { ...this.#ownership, takeovers: commit.takeovers };
     this.#forgetTaken(commit);
     return true;
@@ -360,7 +364,7 @@ export class SessionRunner {
         code: error.row.disposition === "defect" ? "INTERNAL" : error.code,
         message: error.disposition === "defect" ? error.row.title : error.message,
       });
-      if (await this.#goIdle(draft)) this.#handle.ack();
+      if ((await this.#goIdle(draft)) === "idle") this.#handle.ack();
       else this.#handle.nak(250);
     } catch (cause) {
       this.#deps.logger.error("a failed turn could not be ended", {
@@ -390,8 +394,14 @@ function hasStart(draft: Draft): boolean {
   return isOver && draft.pending.some((item) => item.kind === "start");
 }
 
+/** Ended by its model, and nothing of it is stored yet. */
+function endsByItself(draft: Draft): boolean {
+  return draft.events.some((event) => event.type === "agent_end" && event.reason === "end");
+}
+
 function isInert(asked: Asked): boolean {
   return (
+    asked.rejected.length === 0 &&
     asked.abort === null &&
     !asked.isInterrupted &&
     !asked.isSteered &&

@@ -38,7 +38,7 @@ export async function modelSpec(context: StepContext, draft: Draft, call: OpenMo
     timeoutMs: deps.config.FLOTILLA_MODEL_TIMEOUT_MS,
     attempt: call.attempt,
     callId: undefined,
-    messageId: call.message_id,
+    messageId: turn.message_id,
     intendedAt: call.started_at_ms,
   };
 }

@@ -4,7 +4,7 @@ import { userEntryId } from "@flotilla/contracts";
 import { addEntry, type Draft, moveTo, turnOf } from "../domain/draft.ts";
 import { addNotice, endStep, finishTurn } from "../domain/finish.ts";
 import { nextModelCall } from "../domain/open-turn.ts";
-import { interruptWaits } from "../domain/take-inputs.ts";
+import { nextStart } from "../domain/take-inputs.ts";
 import { providerWorker } from "./specs.ts";
 import { applyBetweenTurns, remove } from "./step-idle.ts";
 import type { Decision, StepContext } from "./types.ts";
@@ -18,7 +18,7 @@ export async function steer(
   endStep(draft, step.resultIds);
   await applyBetweenTurns(context, draft);
   const inbox = chooseInbox(draft);
-  const isInterrupted = await interrupts(context, draft);
+  const isInterrupted = nextStart(draft.pending)?.interrupts === true;
   if (isInterrupted || step.isTerminated === true) {
     finishTurn(draft, isInterrupted ? "interrupted" : "terminated");
     return { kind: "idle" };
@@ -51,9 +51,4 @@ async function addInbox(context: StepContext, draft: Draft, items: readonly Pend
     remove(draft, item);
     for (const [index, message] of body.messages.entries()) addEntry(draft, userEntryId(item.id, index), message);
   }
-}
-
-async function interrupts(context: StepContext, draft: Draft): Promise<boolean> {
-  for (const item of draft.pending) if (item.kind === "start") await context.bodyOf(item.seq);
-  return interruptWaits(draft.pending, (seq) => context.inputs.get(seq));
 }

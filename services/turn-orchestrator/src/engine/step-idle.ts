@@ -4,15 +4,15 @@ import { userEntryId } from "@flotilla/contracts";
 import { addEntry, type Draft } from "../domain/draft.ts";
 import { finishTurn } from "../domain/finish.ts";
 import { nextModelCall, openTurn, seedFromInbox, seedFromStart, sessionWithoutTurn } from "../domain/open-turn.ts";
-import { type Asked, applyDrain, waitingAbort } from "../domain/take-inputs.ts";
+import { type Asked, applyDrain, nextStart, waitingAbort } from "../domain/take-inputs.ts";
 import { providerWorker } from "./specs.ts";
 import type { Decision, StepContext } from "./types.ts";
 
 export async function stepIdle(context: StepContext, draft: Draft, asked: Asked): Promise<Decision> {
   await applyBetweenTurns(context, draft);
   const seqNo = (context.view.tail?.commit.seq_no ?? 0) + 1;
-  const start = draft.pending.find((item) => item.kind === "start");
-  if (start !== undefined) {
+  const start = nextStart(draft.pending);
+  if (start !== null) {
     const body = (await context.bodyOf(start.seq)).body as StartBody;
     remove(draft, start);
     openTurn(draft, seedFromStart(body), seqNo);
