@@ -42,16 +42,16 @@ async function measure(
     onStart(fleet);
     const idle = await measureIdle(fleet);
     await warmUp(fleet);
+    const turns = [];
+    for (const model of ["scripted", "upstream"] as const) {
+      for (const sessions of concurrency) turns.push(await rounds(fleet, { model, sessions, forMs: plan.blockMs }));
+    }
     const firstToken = [];
     for (const [sessions, rounds] of [
       [1, plan.single],
       [50, plan.many],
     ] as const) {
       firstToken.push(await measureFirstToken(fleet, { upstreamUrl: upstream.url, sessions, rounds, periodMs: 4_000 }));
-    }
-    const turns = [];
-    for (const model of ["scripted", "upstream"] as const) {
-      for (const sessions of concurrency) turns.push(await rounds(fleet, { model, sessions, forMs: plan.blockMs }));
     }
     const writes = await measureWrites(fleet, plan.writes);
     const growth = await measureGrowth(fleet, plan.ages);

@@ -165,6 +165,21 @@ describe("a retry that has to wait", () => {
   });
 });
 
+describe("a flood of messages", () => {
+  it("is refused with 429 before a session holds more than a commit can", async () => {
+    const sid = newSession();
+    await client.start(sid, "tokens 2000 20");
+    const answers: number[] = [];
+    for (let lane = 0; lane < 25; lane++) {
+      const batch = Array.from({ length: 40 }, (_, n) => client.start(sid, `say ${lane}-${n}`, { on_busy: "queue" }));
+      answers.push(...(await Promise.all(batch)).map((answer) => answer.status));
+    }
+    expect(answers.filter((status) => status === 202).length).toBeGreaterThanOrEqual(850);
+    expect(answers.filter((status) => status === 202).length).toBeLessThan(1_000);
+    expect(answers.at(-1)).toBe(429);
+  });
+});
+
 describe("sizes", () => {
   it("takes a message of 200 KB, and the commits stay small (I12)", async () => {
     const big = "x".repeat(200_000);
@@ -189,6 +204,14 @@ describe("sizes", () => {
     const early = sizes.slice(8, 18).reduce((sum, size) => sum + size, 0);
     const late = sizes.slice(108, 118).reduce((sum, size) => sum + size, 0);
     expect(late / early).toBeLessThan(1.05);
+  });
+});
+
+describe("a call with arguments over 1 MiB", () => {
+  it("is answered with an error and not run", async () => {
+    const { sid, messages } = await client.play(`call demo::echo {"text":"${"x".repeat(1_100_000)}"}\n---\nsay done`);
+    expect(messages[2]).toMatchObject({ is_error: true, details: { error: "arguments_too_large" } });
+    expect(await client.effects(sid)).toEqual([]);
   });
 });
 

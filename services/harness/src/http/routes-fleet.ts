@@ -1,7 +1,7 @@
 // Routes about the fleet: trigger, workers, functions, health.
 import { randomId } from "@flotilla/contracts";
 import { ensureFlotillaError, FlotillaError, invalidInput } from "@flotilla/errors";
-import { type Identity, workspaceFor } from "../domain/tokens.ts";
+import { type Identity, requireRole, workspaceFor } from "../domain/tokens.ts";
 import { checkTriggerable } from "../domain/trigger-rules.ts";
 import { triggerStart } from "../functions/trigger-start.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -20,7 +20,7 @@ function trigger(deps: HttpDeps): Route {
     path: "/v1/trigger",
     operation: "trigger",
     summary: "Calls a function that is open to clients; run::start by default.",
-    role: "operator",
+    role: "client",
     body: schemas.TriggerBody,
     responses: { 200: { description: "What the function answered", schema: schemas.Triggered } },
     errors: [400, 403, 404, 409, 422, 503],
@@ -32,6 +32,7 @@ function trigger(deps: HttpDeps): Route {
         const payload = workspace === undefined ? body.payload : { ...body.payload, workspace };
         return enveloped(() => triggerStart(doors, { ...body, session_id: sessionId ?? randomId(), payload }));
       }
+      if (functionId.startsWith("approval::")) requireRole(identity, "approver");
       checkTriggerable(functionId, bus.registry.resolve(functionId) !== null);
       if (identity.workspace !== null) await requireOwn(functionId, sessionId, identity);
       const payload = { ...(body.session_id === undefined ? {} : { session_id: sessionId }), ...body.payload };

@@ -36,6 +36,11 @@ export function invalidArguments(functionId: string): Settled {
   return errorResult("not_run", { error: "invalid_arguments", function: functionId, message });
 }
 
+export function argumentsTooLarge(functionId: string, bytes: number, limitBytes: number): Settled {
+  const message = `The arguments of ${functionId} are ${bytes} bytes; at most ${limitBytes} are allowed. The function was not run.`;
+  return errorResult("not_run", { error: "arguments_too_large", function: functionId, message });
+}
+
 export function denied(envelope: DenialEnvelope): Settled {
   return { status: "not_run", result: textResult(envelope.reason, envelope), isError: true };
 }

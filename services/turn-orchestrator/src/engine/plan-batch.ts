@@ -10,6 +10,7 @@ import {
 import { intendCall, isPlainObject, nextSequential, type PlannedCall, planCalls, settleCall } from "../domain/batch.ts";
 import { addEntry, callsWith, type Draft, moveTo, turnOf } from "../domain/draft.ts";
 import {
+  argumentsTooLarge,
   denied,
   functionNotFound,
   invalidArguments,
@@ -19,6 +20,9 @@ import {
 } from "../domain/results.ts";
 import type { Verdict } from "./ports.ts";
 import type { Decision, StepContext } from "./types.ts";
+
+/** Of one call (commit-design, Sizes). */
+const argumentLimitBytes = 1024 * 1024;
 
 interface Answer {
   readonly message: AssistantMessage;
@@ -62,6 +66,9 @@ async function planOne(context: StepContext, draft: Draft, call: PlannedCall): P
   if (context.deps.bus.registry.resolve(call.functionId) === null)
     return { kind: "settled", settled: functionNotFound(call.functionId) };
   if (!isPlainObject(call.args)) return { kind: "settled", settled: invalidArguments(call.functionId) };
+  const bytes = Buffer.byteLength(JSON.stringify(call.args));
+  if (bytes > argumentLimitBytes)
+    return { kind: "settled", settled: argumentsTooLarge(call.functionId, bytes, argumentLimitBytes) };
   const turn = turnOf(draft);
   const verdict = await context.deps.ports.checkPolicy(call.functionId, call.args, {
     sessionId: turn.session_id,

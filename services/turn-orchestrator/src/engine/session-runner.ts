@@ -40,6 +40,8 @@ export interface Ownership {
 }
 
 const heartbeatMs = 600;
+/** Inputs that are taken in a commit of their own while a model call runs. */
+const crowd = 50;
 
 export class SessionRunner {
   readonly #deps: EngineDeps;
@@ -159,7 +161,7 @@ export class SessionRunner {
         this.#mustFetch = true;
         continue;
       }
-      if (decision.kind === "wait") {
+      if (decision.kind === "wait" && !this.#isCrowded(draft)) {
         await this.#wake.wait(decision.ms);
         if (this.#view.state?.calls.length) await this.#settleWindow();
         continue;
@@ -171,6 +173,12 @@ export class SessionRunner {
       this.#handle.ack();
       return;
     }
+  }
+
+  /** Many messages wait while the model speaks: taking them now lets the doors see how many there are. */
+  #isCrowded(draft: Draft): boolean {
+    const isStreaming = draft.state?.state === "assistant_streaming" && draft.state.calls.length === 0;
+    return isStreaming && draft.pending.length - (this.#view.tail?.commit.pending.length ?? 0) >= crowd;
   }
 
   /** Results that end close together are committed together, unless nothing else runs. */
