@@ -61,7 +61,8 @@ async function firstEvents(sid: string, lastEventId: string | undefined, count: 
   const end = new AbortController();
   const events: SentEvent[] = [];
   for await (const event of sessionEvents(api(), sid, { lastEventId, signal: end.signal })) {
-    if (events.push(event) >= count) end.abort();
+    // What is buffered behind it still comes after the abort; only the first ones count.
+    if (events.length < count && events.push(event) === count) end.abort();
   }
   return events;
 }
