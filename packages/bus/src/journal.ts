@@ -15,7 +15,7 @@ import {
   streamNames,
   subjects,
 } from "@flotilla/contracts";
-import { FlotillaError } from "@flotilla/errors";
+import { FlotillaError, isFlotillaError } from "@flotilla/errors";
 import type { Logger } from "@flotilla/telemetry";
 import type { JetStreamClient, JetStreamManager, StoredMsg } from "@nats-io/jetstream";
 import { type Msg, type NatsConnection, headers as natsHeaders } from "@nats-io/transport-node";
@@ -86,7 +86,14 @@ export function createJournal(deps: JournalDeps): Journal {
   ): Promise<StoredInput | null> {
     const parsed = parseTurnSubject(subject);
     if (parsed?.part.kind !== "input") return null;
-    return { seq, kind: parsed.part.input, id: parsed.part.id, digest, body: await unpackInput(data, blobs), at };
+    const input = { seq, kind: parsed.part.input, id: parsed.part.id, digest, at };
+    try {
+      return { ...input, body: await unpackInput(data, blobs) };
+    } catch (error) {
+      // Reading it again cannot help: it is taken and visibly refused, so that it holds nothing up (I6).
+      if (isFlotillaError(error) && error.disposition === "retry") throw error;
+      return { ...input, body: null, unreadable: error instanceof Error ? error.message : String(error) };
+    }
   }
 
   const inputOfStored = (message: StoredMsg): Promise<StoredInput | null> =>

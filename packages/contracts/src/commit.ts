@@ -270,6 +270,8 @@ export interface StoredInput<B = unknown> {
   id: string;
   digest: string | null;
   body: B;
+  /** Why the body, which is null then, could not be read. */
+  unreadable?: string;
   /** Epoch ms at which the server stored it. */
   at: number;
 }

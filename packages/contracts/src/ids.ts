@@ -31,6 +31,11 @@ export function callIdOf(turnId: string, step: number, index: number): string {
   return `${turnId}-${step}-${index}`;
 }
 
+/** An entry of a steering or follow-up message; the input's sequence tells it from another input that used the same id. */
+export function inboxEntryId(messageId: string, inputSeq: number, index: number): string {
+  return `${messageId}-i${inputSeq}-${index}`;
+}
+
 export function userEntryId(messageId: string, index: number): string {
   return `${messageId}-user-${index}`;
 }

@@ -3,6 +3,7 @@ import {
   type CommitEvent,
   type InboxBody,
   inboxDrain,
+  inboxEntryId,
   inboxPeek,
   inboxPush,
   type StoredInput,
@@ -260,7 +261,7 @@ describe("session-inbox", () => {
     const drain = await orchestrator.nextInput("drain");
     const entry = {
       type: "message" as const,
-      id: "p0-user-0",
+      id: inboxEntryId("p0", p0.seq, 0),
       parent_id: null,
       timestamp: 1,
       message: { ...user("item 0"), content: [], timestamp: 1 },

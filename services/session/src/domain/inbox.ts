@@ -1,5 +1,5 @@
 // What waits in an inbox, and what a drain took out of it. Pure.
-import { type Commit, type PendingInput, userEntryId } from "@flotilla/contracts";
+import { type Commit, inboxEntryId, type PendingInput } from "@flotilla/contracts";
 
 export type InboxName = "steering" | "followup";
 
@@ -24,6 +24,6 @@ export function drainedBy(
   const candidates = new Map([...before, ...taken].map((input) => [input.seq, input]));
   return [...candidates.values()]
     .filter((input) => input.kind === name && input.seq <= commit.cursor)
-    .filter(({ seq, id }) => !left.has(seq) && !entries.has(userEntryId(id, 0)) && !rejected.has(id))
+    .filter(({ seq, id }) => !left.has(seq) && !entries.has(inboxEntryId(id, seq, 0)) && !rejected.has(id))
     .sort((a, b) => a.seq - b.seq);
 }

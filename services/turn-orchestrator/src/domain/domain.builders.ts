@@ -40,7 +40,9 @@ export function anOpenDraft(fields: Partial<TurnRequest> = {}): Draft {
       message_id: "m1",
       request: aRequest(fields),
       traceparent: null,
-      messages: [{ role: "user", content: [{ type: "text", text: "hi" }], timestamp: 1 }],
+      messages: [
+        { entryId: "m1-user-0", message: { role: "user", content: [{ type: "text", text: "hi" }], timestamp: 1 } },
+      ],
     },
     1,
   );

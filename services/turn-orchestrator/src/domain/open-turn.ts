@@ -4,6 +4,7 @@ import {
   assistantMessageId,
   effectKey,
   type OpenModelCall,
+  type PendingInput,
   type StartBody,
   stateViewOf,
   type TurnRecord,
@@ -20,21 +21,23 @@ export interface TurnSeed {
   readonly message_id: string;
   readonly request: TurnRequest;
   readonly traceparent: string | null;
-  readonly messages: readonly AgentMessage[];
+  readonly messages: readonly { readonly entryId: string; readonly message: AgentMessage }[];
 }
 
 export function seedFromStart(body: StartBody): TurnSeed {
-  const { session_id, workspace, turn_id, message_id, request, traceparent, messages } = body;
+  const { session_id, workspace, turn_id, message_id, request, traceparent } = body;
+  const messages = body.messages.map((message, index) => ({ entryId: userEntryId(message_id, index), message }));
   return { session_id, workspace, turn_id, message_id, request, traceparent, messages };
 }
 
 /** A message for a turn that ended before it was taken becomes a turn of its own, asked as the last one was (I6). */
-export function seedFromInbox(last: TurnRecord, messageId: string, messages: readonly AgentMessage[]): TurnSeed {
+export function seedFromInbox(last: TurnRecord, first: PendingInput, messages: TurnSeed["messages"]): TurnSeed {
   return {
     session_id: last.session_id,
     workspace: last.workspace,
-    turn_id: turnIdOf(last.session_id, messageId),
-    message_id: messageId,
+    // Not the turn of a start that uses the same message id: its calls would be taken for this one's.
+    turn_id: turnIdOf(last.session_id, `${first.id}#${first.seq}`),
+    message_id: first.id,
     request: last.request,
     // Nobody's request started it: a trace of its own.
     traceparent: null,
@@ -71,7 +74,7 @@ export function openTurn(draft: Draft, seed: TurnSeed, seqNo: number): void {
   };
   draft.state = turn;
   draft.events.push({ type: "turn_state_changed", event_type: "state:created", new_value: stateViewOf(turn) });
-  for (const [index, message] of seed.messages.entries()) addEntry(draft, userEntryId(seed.message_id, index), message);
+  for (const { entryId, message } of seed.messages) addEntry(draft, entryId, message);
 }
 
 /** The record of a session that only had messages appended to it. */

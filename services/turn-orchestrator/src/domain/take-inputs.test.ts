@@ -4,10 +4,20 @@ import { draftFrom } from "./draft.ts";
 import { finishTurn } from "./finish.ts";
 import { applyDrain, takeInputs, waitingAbort } from "./take-inputs.ts";
 
+const aStart = (seq: number, onBusy: string) =>
+  anInput(seq, "start", {
+    session_id: "s1",
+    turn_id: "t-9",
+    message_id: "m9",
+    request: {},
+    messages: [],
+    on_busy: onBusy,
+  });
+
 describe("taking inputs", () => {
   it("takes each input once and moves the cursor over all of them (I6)", () => {
     const draft = draftFrom(aView(), 0);
-    const start = anInput(3, "start", { on_busy: "queue" });
+    const start = aStart(3, "queue");
     takeInputs(draft, [start]);
     takeInputs(draft, [start, anInput(5, "wake", {})]);
     expect(draft.cursor).toBe(5);
@@ -25,10 +35,7 @@ describe("taking inputs", () => {
 
   it("keeps an abort that overtook the opening of its turn", () => {
     const draft = draftFrom(aView(), 0);
-    takeInputs(draft, [
-      anInput(1, "start", { on_busy: "reject" }),
-      anInput(2, "abort", { turn_id: null, reason: null }),
-    ]);
+    takeInputs(draft, [aStart(1, "reject"), anInput(2, "abort", { turn_id: null, reason: null })]);
     expect(waitingAbort(draft.pending, 1)).toMatchObject({ seq: 2 });
   });
 
@@ -58,10 +65,10 @@ describe("taking inputs", () => {
   it("drains only what came before the drain and only that inbox", () => {
     const draft = anOpenDraft();
     takeInputs(draft, [
-      anInput(1, "steering", {}),
-      anInput(2, "followup", {}),
+      anInput(1, "steering", { messages: [] }),
+      anInput(2, "followup", { messages: [] }),
       anInput(3, "drain", { name: "steering" }),
-      anInput(4, "steering", {}),
+      anInput(4, "steering", { messages: [] }),
     ]);
     const drain = draft.pending.find((item) => item.kind === "drain");
     if (drain === undefined) throw new Error("no drain is pending");

@@ -4,6 +4,7 @@ import {
   type ApprovalBody,
   type CommitEvent,
   type DrainBody,
+  type InputKind,
   isTerminalState,
   type PendingInput,
   type StartBody,
@@ -52,6 +53,11 @@ export function takeInputs(draft: Draft, inputs: readonly StoredInput[]): Asked 
 }
 
 function takeOne(draft: Draft, asked: Asked, input: StoredInput): void {
+  const problem = problemOf(input);
+  if (problem !== null) {
+    reject(draft, asked, input, "INVALID_INPUT", problem);
+    return;
+  }
   const isOpen = draft.state !== null && !isTerminalState(draft.state.state);
   switch (input.kind) {
     case "start": {
@@ -89,6 +95,34 @@ function takeOne(draft: Draft, asked: Asked, input: StoredInput): void {
     default:
       input.kind satisfies never;
   }
+}
+
+/** What each kind's body must have to be acted on; the doors store nothing else. */
+const requiredFields: Readonly<Record<InputKind, Readonly<Record<string, "string" | "object" | "array">>>> = {
+  start: { session_id: "string", turn_id: "string", message_id: "string", request: "object", messages: "array" },
+  steering: { messages: "array" },
+  followup: { messages: "array" },
+  append: { messages: "array" },
+  drain: { name: "string" },
+  abort: {},
+  approval: { function_call_id: "string", args_digest: "string", decision: "string" },
+  timer: { name: "string" },
+  wake: {},
+  vote: {},
+  child: {},
+};
+
+function problemOf(input: StoredInput): string | null {
+  if (input.unreadable !== undefined) return `the body cannot be read: ${input.unreadable}`;
+  if (!Object.hasOwn(requiredFields, input.kind)) return `inputs of kind ${input.kind} are not known to this version`;
+  const { body } = input;
+  if (typeof body !== "object" || body === null) return "the body is not an object";
+  for (const [field, type] of Object.entries(requiredFields[input.kind])) {
+    const value = (body as Record<string, unknown>)[field];
+    const isRight = type === "array" ? Array.isArray(value) : typeof value === type && value !== null;
+    if (!isRight) return `the body has no ${field}`;
+  }
+  return null;
 }
 
 function takeAbort(draft: Draft, asked: Asked, input: StoredInput<AbortBody>, isOpen: boolean): void {

@@ -1,6 +1,6 @@
 // steering_check: steering first, then follow-ups, then results, then the end; the budget of model calls is checked here.
 import type { InboxBody, PendingInput } from "@flotilla/contracts";
-import { userEntryId } from "@flotilla/contracts";
+import { inboxEntryId } from "@flotilla/contracts";
 import { addEntry, type Draft, moveTo, turnOf } from "../domain/draft.ts";
 import { addNotice, endStep, finishTurn } from "../domain/finish.ts";
 import { nextModelCall } from "../domain/open-turn.ts";
@@ -49,6 +49,7 @@ async function addInbox(context: StepContext, draft: Draft, items: readonly Pend
   for (const item of items) {
     const body = (await context.bodyOf(item.seq)).body as InboxBody;
     remove(draft, item);
-    for (const [index, message] of body.messages.entries()) addEntry(draft, userEntryId(item.id, index), message);
+    for (const [index, message] of body.messages.entries())
+      addEntry(draft, inboxEntryId(item.id, item.seq, index), message);
   }
 }

@@ -1,9 +1,16 @@
 // A session without an open turn: applies waiting appends, opens the next waiting turn, or goes idle.
 import type { AppendBody, DrainBody, InboxBody, PendingInput, StartBody } from "@flotilla/contracts";
-import { userEntryId } from "@flotilla/contracts";
+import { inboxEntryId, userEntryId } from "@flotilla/contracts";
 import { addEntry, type Draft } from "../domain/draft.ts";
 import { finishTurn } from "../domain/finish.ts";
-import { nextModelCall, openTurn, seedFromInbox, seedFromStart, sessionWithoutTurn } from "../domain/open-turn.ts";
+import {
+  nextModelCall,
+  openTurn,
+  seedFromInbox,
+  seedFromStart,
+  sessionWithoutTurn,
+  type TurnSeed,
+} from "../domain/open-turn.ts";
 import { type Asked, applyDrain, nextStart, waitingAbort } from "../domain/take-inputs.ts";
 import { providerWorker } from "./specs.ts";
 import type { Decision, StepContext } from "./types.ts";
@@ -28,21 +35,18 @@ export async function stepIdle(context: StepContext, draft: Draft, asked: Asked)
   const woken = asked.isInboxWoken && draft.state !== null ? draft.pending.filter(isInbox) : [];
   const first = woken[0];
   if (first !== undefined && draft.state !== null) {
-    const bodies = await Promise.all(woken.map(async (item) => (await context.bodyOf(item.seq)).body as InboxBody));
+    const messages = await Promise.all(woken.map((item) => inboxMessages(context, item)));
     for (const item of woken) remove(draft, item);
-    openTurn(
-      draft,
-      seedFromInbox(
-        draft.state,
-        first.id,
-        bodies.flatMap((body) => body.messages),
-      ),
-      seqNo,
-    );
+    openTurn(draft, seedFromInbox(draft.state, first, messages.flat()), seqNo);
     nextModelCall(draft, providerWorker(context));
     return { kind: "commit" };
   }
   return { kind: "idle" };
+}
+
+async function inboxMessages(context: StepContext, item: PendingInput): Promise<TurnSeed["messages"]> {
+  const { messages } = (await context.bodyOf(item.seq)).body as InboxBody;
+  return messages.map((message, index) => ({ entryId: inboxEntryId(item.id, item.seq, index), message }));
 }
 
 /** Appends and drains are applied between turns and at steering_check, in the order they came. */
