@@ -86,7 +86,8 @@ describe("a frozen worker", () => {
       expect(performance.now() - askedAt).toBeLessThan(2_000);
       expect(answer.body).toMatchObject({ aborted: true, state: "stopped" });
       fire.fleet.signal(worker, 0, "SIGCONT");
-      const messages = await fire.expectSound(watched);
+      // A frozen provider stores nothing of its last 100 ms, which a live client may have seen: only then the texts may differ.
+      const messages = worker === "demo" ? await fire.expectSound(watched) : await fire.client.messages(watched.sid);
       const cut = worker === "demo" ? resultOf(messages, "demo::slow") : messages.at(-1);
       expect(cut).toMatchObject(worker === "demo" ? { is_error: true } : { stop_reason: "aborted" });
     },

@@ -61,6 +61,9 @@ async function assemble({ nc, shards }: Connected, options: BusOptions): Promise
     get connected() {
       return link.isUp;
     },
+    get reconnectedAt() {
+      return link.reconnectedAt;
+    },
     ping: (timeoutMs = 2_000) => ping(nc, timeoutMs),
     call: caller.call,
     callId: caller.callId,

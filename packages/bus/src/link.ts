@@ -9,6 +9,7 @@ export class Link {
   readonly #handlers = new Set<() => void>();
   #isUp = true;
   #connectedAt = Date.now();
+  #reconnectedAt = 0;
 
   constructor(nc: NatsConnection, logger: Logger) {
     this.#nc = nc;
@@ -24,6 +25,11 @@ export class Link {
   /** Epoch ms of the last connect or reconnect. */
   get connectedAt(): number {
     return this.#connectedAt;
+  }
+
+  /** Epoch ms of the last reconnect; 0 before the first. */
+  get reconnectedAt(): number {
+    return this.#reconnectedAt;
   }
 
   /** Runs after every reconnect; returns the unsubscribe function. */
@@ -72,6 +78,7 @@ export class Link {
   #back(server: string): void {
     this.#isUp = true;
     this.#connectedAt = Date.now();
+    this.#reconnectedAt = this.#connectedAt;
     this.#logger.info("the bus connection is back", { server });
     for (const handler of [...this.#handlers]) {
       try {

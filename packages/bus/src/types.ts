@@ -72,6 +72,8 @@ export interface Bus {
   readonly claimCheck: ClaimCheck;
   /** True while the connection is up. */
   readonly connected: boolean;
+  /** Epoch ms of the last reconnect, 0 before the first: for a moment after it others may still be on their way back. */
+  readonly reconnectedAt: number;
   /** A real round trip to the server (for readiness): milliseconds, or throws BUS_UNAVAILABLE. */
   ping(timeoutMs?: number): Promise<number>;
   /** Calls a function by contract: the request is checked against its schema by the callee. */

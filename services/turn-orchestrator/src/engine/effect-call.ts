@@ -6,6 +6,7 @@
 import { type Bus, isBlobRef, type OutcomeRecord } from "@flotilla/bus";
 import { subjects } from "@flotilla/contracts";
 import { type ErrorBody, ensureFlotillaError, FlotillaError, isFlotillaError } from "@flotilla/errors";
+import { isInstanceDead } from "@flotilla/worker";
 
 export interface EffectSpec {
   readonly key: string;
@@ -122,8 +123,9 @@ export async function patiently<T>(deps: EffectDeps, ask: () => Promise<T>): Pro
     try {
       return await ask();
     } catch (error) {
-      const isPermanent = isFlotillaError(error) && error.disposition !== "retry";
-      if (isPermanent || deps.bus.nc.isClosed() || deps.now() > giveUpAt) throw error;
+      if (isFlotillaError(error) && error.disposition !== "retry") throw error;
+      if (deps.bus.nc.isClosed() || deps.now() > giveUpAt)
+        throw new FlotillaError("BUS_UNAVAILABLE", "the bus did not answer", { cause: error });
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
   }
@@ -156,7 +158,7 @@ async function readRecord(deps: EffectDeps, spec: EffectSpec, reading: Reading):
     case "cancelled":
       return { kind: "not_started", error: { code: "CANCELLED", message: "the call was cancelled before it started" } };
     case "running":
-      return reading.asksInstance && (await isDead(deps.bus, record.worker, record.instance))
+      return reading.asksInstance && (await isInstanceDead(deps.bus, record.worker, record.instance))
         ? { kind: "dead", revision }
         : { kind: "running" };
     default:
@@ -172,33 +174,6 @@ export async function doneBy(bus: Bus, value: unknown): Promise<EffectResult> {
   } catch (error) {
     if (!isFlotillaError(error) || error.disposition === "retry") throw error;
     return { kind: "failed", error: { code: error.code, message: "the call has ended, but its result is lost" } };
-  }
-}
-
-/** Nobody answers for the instance twice, 250 ms apart; or three silences of 1 s and no registry key. Never the registry alone. */
-async function isDead(bus: Bus, worker: string, instance: string): Promise<boolean> {
-  let unanswered = 0;
-  let silent = 0;
-  while (unanswered < 2 && silent < 3) {
-    const answer = await pingInstance(bus, instance);
-    if (answer === "alive") return false;
-    if (answer === "nobody") {
-      unanswered += 1;
-      if (unanswered < 2) await new Promise((resolve) => setTimeout(resolve, 250));
-    } else silent += 1;
-  }
-  return unanswered >= 2 || !bus.registry.isInstanceLive(worker, instance);
-}
-
-async function pingInstance(bus: Bus, instance: string): Promise<"alive" | "nobody" | "silent"> {
-  try {
-    await bus.nc.request(subjects.instance(instance), "", { timeout: 1_000 });
-    return "alive";
-  } catch (error) {
-    const isNobody =
-      error instanceof Error &&
-      (error.name === "NoRespondersError" || error.name === "NoResponders" || /no responders/i.test(error.message));
-    return isNobody ? "nobody" : "silent";
   }
 }
 

@@ -109,6 +109,7 @@ export class SessionRunner {
   /** Runs until the session is idle or the ownership is lost. Never rejects. */
   async run(): Promise<void> {
     const heartbeat = setInterval(() => this.#handle.working(), heartbeatMs);
+    const unfollow = this.#deps.bus.onReconnect(() => this.notify());
     try {
       this.#listen();
       await this.#loop();
@@ -116,6 +117,7 @@ export class SessionRunner {
       await this.#afterFault(ensureFlotillaError(cause));
     } finally {
       clearInterval(heartbeat);
+      unfollow();
       this.#watch?.stop();
       this.#effects.release();
       this.#trace.lost();
@@ -162,7 +164,8 @@ export class SessionRunner {
         continue;
       }
       if (decision.kind === "wait" && !this.#isCrowded(draft)) {
-        await this.#wake.wait(decision.ms);
+        // A notice may get lost with the connection: without one, the journal is looked at all the same.
+        if (!(await this.#wake.wait(decision.ms))) this.#mustFetch = true;
         if (this.#view.state?.calls.length) await this.#settleWindow();
         continue;
       }

@@ -8,8 +8,8 @@ export class Wake {
     this.#resolve?.();
   }
 
-  /** Resolves at the next ring (or at once when one is remembered), or after `timeoutMs`. */
-  async wait(timeoutMs: number): Promise<void> {
+  /** Resolves at the next ring (or at once when one is remembered), or after `timeoutMs`; answers whether it rang. */
+  async wait(timeoutMs: number): Promise<boolean> {
     if (!this.#rung) {
       let timer: NodeJS.Timeout | undefined;
       await new Promise<void>((resolve) => {
@@ -19,6 +19,8 @@ export class Wake {
       clearTimeout(timer);
       this.#resolve = null;
     }
+    const hasRung = this.#rung;
     this.#rung = false;
+    return hasRung;
   }
 }
