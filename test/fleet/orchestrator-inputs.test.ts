@@ -76,6 +76,23 @@ describe("ids", () => {
     expect((await texts()).slice(6)).toEqual(["four", "to four", "five", "to five"]);
   });
 
+  it("that an append and a start share keep both messages, or refuse the append", async () => {
+    const append = (id: string, text: string) =>
+      client.post("/v1/trigger", {
+        function_id: "session-tree::append",
+        payload: { session_id: sid, message_id: id, message: user(text) },
+      });
+    model.auto = (call) => call.answer(reply("fine"));
+    await append("a", "a note");
+    await start("go", { message_id: "a" });
+    await ended("fine");
+    expect(await texts()).toEqual(["a note", "go", "fine"]);
+    await start("again", { message_id: "b" });
+    await until(async () => (await texts()).length === 5, { what: "the second turn has ended" });
+    expect((await append("b", "another")).body).toMatchObject({ status_code: 409 });
+    expect(await texts()).toEqual(["a note", "go", "fine", "again", "fine"]);
+  });
+
   it("may be as long as the grammar allows", async () => {
     const long = "x".repeat(64);
     sid = newSession().padEnd(64, "s");
@@ -117,6 +134,19 @@ describe("what a model asks for", () => {
     expect(messages.filter((row) => row.role === "function_result")).toHaveLength(403);
     expect(messages.slice(-4, -1).every((row) => row.is_error)).toBe(true);
   }, 40_000);
+});
+
+describe("what a provider says when it fails", () => {
+  it("may be a whole page: the turn ends as any other failed call", async () => {
+    const page = "<p>no</p>".repeat(60_000);
+    await start("go");
+    (await model.next(sid)).answer(
+      reply("", { stop_reason: "error", error_kind: "permanent", error_message: page, content: [] }),
+    );
+    const state = await client.reach(sid, "stopped");
+    expect(state.error.message.length).toBeLessThan(5_000);
+    expect((await client.messages(sid)).at(-1)).toMatchObject({ stop_reason: "error", error_message: page });
+  });
 });
 
 describe("a long wait", () => {

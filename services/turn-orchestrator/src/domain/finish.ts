@@ -1,5 +1,6 @@
 // The ends of a step and of a turn: turn_end after each assistant turn, agent_end once per turn (I3). Pure.
 import type { AssistantMessage, EndReason, TurnError } from "@flotilla/contracts";
+import { clip } from "./clip.ts";
 import { addEntry, type Draft, moveTo, turnOf } from "./draft.ts";
 
 export function endStep(draft: Draft, resultIds: string[]): void {
@@ -18,7 +19,7 @@ export function finishTurn(draft: Draft, reason: EndReason, error: TurnError | n
   moveTo(draft, reason === "failed" ? "failed" : "stopped", (ended) => {
     ended.model_call = null;
     ended.calls = [];
-    ended.error = error;
+    ended.error = error === null ? null : { ...error, message: clip(error.message) };
   });
 }
 

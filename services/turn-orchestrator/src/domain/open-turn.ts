@@ -3,6 +3,7 @@ import {
   type AgentMessage,
   assistantMessageId,
   effectKey,
+  inboxEntryId,
   type OpenModelCall,
   type PendingInput,
   type StartBody,
@@ -24,9 +25,12 @@ export interface TurnSeed {
   readonly messages: readonly { readonly entryId: string; readonly message: AgentMessage }[];
 }
 
-export function seedFromStart(body: StartBody): TurnSeed {
+/** `inputSeq`: given when the plain entry ids of the message id are taken. */
+export function seedFromStart(body: StartBody, inputSeq: number | null = null): TurnSeed {
   const { session_id, workspace, turn_id, message_id, request, traceparent } = body;
-  const messages = body.messages.map((message, index) => ({ entryId: userEntryId(message_id, index), message }));
+  const idOf = (index: number) =>
+    inputSeq === null ? userEntryId(message_id, index) : inboxEntryId(message_id, inputSeq, index);
+  const messages = body.messages.map((message, index) => ({ entryId: idOf(index), message }));
   return { session_id, workspace, turn_id, message_id, request, traceparent, messages };
 }
 

@@ -163,6 +163,23 @@ function waitsForStart(pending: readonly PendingInput[]): boolean {
   return pending.some((item) => item.kind === "start");
 }
 
+/** Takes what waits out of the pending inputs again, as rejected. */
+export function refuse(
+  draft: Draft,
+  asked: Asked,
+  input: StoredInput,
+  error: { readonly code: string; readonly message: string },
+): void {
+  draft.pending = draft.pending.filter((item) => item.seq !== input.seq);
+  reject(draft, asked, input, error.code, error.message);
+}
+
+/** What a session between two turns does next. */
+export function nextWaiting(pending: readonly PendingInput[]): PendingInput | null {
+  const between = pending.find((item) => item.kind === "append" || item.kind === "drain");
+  return between ?? nextStart(pending) ?? pending[0] ?? null;
+}
+
 /** The start whose turn is next: queued ones keep their order, one that interrupts comes before them. */
 export function nextStart(pending: readonly PendingInput[]): PendingInput | null {
   const starts = pending.filter((item) => item.kind === "start");

@@ -9,11 +9,12 @@ import {
   type TurnError,
 } from "@flotilla/contracts";
 import { closeBatch, settleCall } from "../domain/batch.ts";
+import { clip } from "../domain/clip.ts";
 import { addEntry, callsWith, type Draft, moveTo, turnOf } from "../domain/draft.ts";
 import { addNotice, endStep, finishTurn } from "../domain/finish.ts";
 import { abortedBeforeStart, abortedInFlight } from "../domain/results.ts";
 import { charge, estimatedUsage, pricedUsage, withUsage } from "../domain/usage.ts";
-import type { EffectResult } from "./effect-call.ts";
+import { type EffectResult, patiently } from "./effect-call.ts";
 import { modelSpec, toolSpec } from "./specs.ts";
 import { settledOf } from "./step-tools.ts";
 import type { Decision, StepContext } from "./types.ts";
@@ -21,7 +22,7 @@ import type { Decision, StepContext } from "./types.ts";
 const graceMs = 1_200;
 
 export async function abortTurn(context: StepContext, draft: Draft, reason: string | null): Promise<Decision> {
-  await endOpenWork(context, draft, reason ?? "session_aborted");
+  await endOpenWork(context, draft, clip(reason ?? "session_aborted"));
   return endEarly(draft, "aborted", null);
 }
 
@@ -134,7 +135,8 @@ async function partialOf(
 }
 
 async function storedText(context: StepContext, call: OpenModelCall): Promise<AssistantMessage["content"]> {
-  const frames = await context.deps.bus.deltas.read(context.view.session_id, call.message_id);
+  const { bus } = context.deps;
+  const frames = await patiently(context.deps, () => bus.deltas.read(context.view.session_id, call.message_id));
   const blocks = new Map<number, { type: "text" | "thinking"; text: string }>();
   for (const frame of frames) {
     if (frame.kind === "function_call") continue;

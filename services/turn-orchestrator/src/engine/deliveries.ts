@@ -20,7 +20,7 @@ import {
 } from "@flotilla/contracts";
 import { ensureFlotillaError } from "@flotilla/errors";
 import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
-import { SessionRunner } from "./session-runner.ts";
+import { heartbeatMs, SessionRunner } from "./session-runner.ts";
 import type { EngineDeps } from "./types.ts";
 import { ViewCache } from "./view-cache.ts";
 
@@ -91,7 +91,7 @@ export class Deliveries {
     try {
       const part = parseTurnSubject(message.subject)?.part;
       if (part?.kind === "input") await this.#onInput(sessionId, message);
-      else await this.#onAnchor(sessionId, message);
+      else await holding(message, () => this.#onAnchor(sessionId, message));
     } catch (cause) {
       const error = ensureFlotillaError(cause);
       this.#deps.logger.warn("a delivery was given back", {
@@ -99,7 +99,7 @@ export class Deliveries {
         code: error.code,
         reason: error.message,
       });
-      message.nak(500);
+      message.nak(backoffMs(message));
     }
   }
 
@@ -107,7 +107,7 @@ export class Deliveries {
   async #onInput(sessionId: string, message: JsMsg): Promise<void> {
     const runner = this.#runners.get(sessionId);
     if (runner !== undefined) {
-      if (message.seq <= this.#views.cursor(sessionId)) return message.ack();
+      if (message.seq <= runner.cursor) return message.ack();
       runner.notify();
       return message.nak(backoffMs(message));
     }
@@ -188,6 +188,8 @@ export class Deliveries {
   async #onAnchor(sessionId: string, message: JsMsg): Promise<void> {
     const runner = this.#runners.get(sessionId);
     if (runner?.anchorSeq === message.seq) return runner.replaceHandle(handleOf(message));
+    // Only a later anchor can have made it the runner of this session.
+    if (runner !== undefined && runner.anchorSeq > message.seq) return message.ack();
     if (runner !== undefined) return this.#replaceRunner(sessionId, runner, message);
     const view = await this.#viewAt(sessionId, message);
     const tail = view.tail;
@@ -263,6 +265,16 @@ export class Deliveries {
     for (const stored of later) applyCommit(kept, stored);
     this.#views.put(kept);
     return kept;
+  }
+}
+
+/** R3: from taking on, however long the reading of a large session takes; its owner goes on with it. */
+async function holding(message: JsMsg, work: () => Promise<void>): Promise<void> {
+  const heartbeat = setInterval(() => message.working(), heartbeatMs);
+  try {
+    await work();
+  } finally {
+    clearInterval(heartbeat);
   }
 }
 

@@ -10,6 +10,7 @@ import {
   type TimerBody,
 } from "@flotilla/contracts";
 import { ensureFlotillaError } from "@flotilla/errors";
+import { patiently } from "./effect-call.ts";
 
 export type Verdict = PolicyVerdict | { readonly decision: "unavailable"; readonly reason: string };
 
@@ -59,11 +60,9 @@ export function createPorts(bus: Bus, now: () => number): OutsidePorts {
       }
     },
     async armTimer(sessionId, timer) {
-      await bus.js.publish(subjects.timer(sessionId, timer.name), JSON.stringify(timer), {
-        schedule: { specification: new Date(timer.due_at), target: subjects.fired(sessionId, timer.name) },
-        timeout: 5_000,
-        retries: 3,
-      });
+      const schedule = { specification: new Date(timer.due_at), target: subjects.fired(sessionId, timer.name) };
+      const subject = subjects.timer(sessionId, timer.name);
+      await patiently({ bus, now }, () => bus.js.publish(subject, JSON.stringify(timer), { schedule, timeout: 5_000 }));
     },
     async decideApproval(sessionId, decision) {
       const result = await bus.journal.publishInput(sessionId, "approval", decision.function_call_id, decision);

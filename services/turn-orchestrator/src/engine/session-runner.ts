@@ -16,7 +16,7 @@ import {
 } from "@flotilla/contracts";
 import { ensureFlotillaError, FlotillaError } from "@flotilla/errors";
 import { type Draft, draftFrom } from "../domain/draft.ts";
-import { type Asked, nothingAsked, takeInputs } from "../domain/take-inputs.ts";
+import { type Asked, nextWaiting, nothingAsked, refuse, takeInputs } from "../domain/take-inputs.ts";
 import { failTurn } from "./abort.ts";
 import { Effects } from "./effects.ts";
 import { stepIdle } from "./step-idle.ts";
@@ -39,7 +39,8 @@ export interface Ownership {
   readonly takeovers: number;
 }
 
-const heartbeatMs = 600;
+/** Well under the `ack_wait` of the consumer. */
+export const heartbeatMs = 600;
 /** Inputs that are taken in a commit of their own while a model call runs. */
 const crowd = 50;
 
@@ -86,6 +87,11 @@ export class SessionRunner {
 
   get anchorSeq(): number {
     return this.#ownership.anchorSeq;
+  }
+
+  /** Inputs up to this sequence are taken. */
+  get cursor(): number {
+    return this.#view.tail?.commit.cursor ?? 0;
   }
 
   /** The same anchor came again to this process: only the handle changes. */
@@ -227,7 +233,6 @@ export class SessionRunner {
       view: this.#view,
       effects: this.#effects,
       epoch: this.#ownership.epoch,
-      inputs: this.#inputs,
       isResumed: (key) => this.#resumed.has(key),
       retryDue: (key, due) => {
         const kept = this.#retryDue.get(key) ?? due();
@@ -366,15 +371,25 @@ export class SessionRunner {
     await this.#failByDefect(error);
   }
 
+  /** What can be neither opened nor applied would hold up everything behind it for ever: it is refused, visibly. */
+  async #refuseNext(draft: Draft, error: { code: string; message: string }): Promise<void> {
+    this.#mustFetch = true;
+    const asked = await this.#take(draft);
+    const item = nextWaiting(draft.pending);
+    if (item === null) throw new FlotillaError("TURN_INVARIANT", error.message);
+    const input = this.#inputs.get(item.seq) ?? { ...item, digest: null, body: null, at: draft.now };
+    refuse(draft, asked, input, error);
+    draft.isSettled = true;
+    await this.#deadLetters(asked);
+  }
+
   async #failByDefect(error: FlotillaError): Promise<void> {
     try {
       const draft = draftFrom(this.#view, this.#deps.now());
-      if (draft.state === null || isTerminalState(draft.state.state)) throw error;
-      await failTurn(this.#context(), draft, {
-        kind: "transition_error",
-        code: error.row.disposition === "defect" ? "INTERNAL" : error.code,
-        message: error.disposition === "defect" ? error.row.title : error.message,
-      });
+      const isDefect = error.disposition === "defect";
+      const shown = { code: isDefect ? "INTERNAL" : error.code, message: isDefect ? error.row.title : error.message };
+      if (draft.state === null || isTerminalState(draft.state.state)) await this.#refuseNext(draft, shown);
+      else await failTurn(this.#context(), draft, { kind: "transition_error", ...shown });
       if ((await this.#goIdle(draft)) === "idle") this.#handle.ack();
       else this.#handle.nak(250);
     } catch (cause) {

@@ -22,7 +22,9 @@ export async function stepIdle(context: StepContext, draft: Draft, asked: Asked)
   if (start !== null) {
     const body = (await context.bodyOf(start.seq)).body as StartBody;
     remove(draft, start);
-    openTurn(draft, seedFromStart(body), seqNo);
+    // An append may have used the same message id.
+    const isTaken = hasEntry(context, draft, userEntryId(body.message_id, 0));
+    openTurn(draft, seedFromStart(body, isTaken ? start.seq : null), seqNo);
     // An abort that overtook the opening of this turn ends it before it costs anything.
     const abort = waitingAbort(draft.pending, start.seq);
     if (abort === null) nextModelCall(draft, providerWorker(context));
@@ -60,9 +62,18 @@ export async function applyBetweenTurns(context: StepContext, draft: Draft): Pro
 
 function applyAppend(context: StepContext, draft: Draft, item: PendingInput, body: AppendBody): void {
   remove(draft, item);
+  if (hasEntry(context, draft, userEntryId(item.id, 0))) {
+    const message = `message id ${item.id} is already that of another message`;
+    draft.events.push({ type: "input_rejected", kind: "append", id: item.id, code: "MESSAGE_ID_CONFLICT", message });
+    return;
+  }
   draft.state ??= sessionWithoutTurn(context.view.session_id, item.id, draft.now);
   if (body.parent_id !== null) draft.state.leaf = body.parent_id;
   for (const [index, message] of body.messages.entries()) addEntry(draft, userEntryId(item.id, index), message);
+}
+
+function hasEntry({ view }: StepContext, draft: Draft, id: string): boolean {
+  return view.byId.has(id) || draft.entries.some((entry) => entry.id === id);
 }
 
 export function remove(draft: Draft, item: PendingInput): void {

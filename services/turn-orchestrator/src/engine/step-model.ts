@@ -1,5 +1,6 @@
 // assistant_streaming: one open model call, its answer, its retries, and what follows from it.
 import { AssistantMessage, type OpenModelCall } from "@flotilla/contracts";
+import { clip } from "../domain/clip.ts";
 import { addEntry, type Draft, turnOf } from "../domain/draft.ts";
 import { endStep, finishTurn } from "../domain/finish.ts";
 import { chainOf, intendModelCall } from "../domain/open-turn.ts";
@@ -105,7 +106,7 @@ async function afterFailure(
     draft.events.push({
       type: "message_aborted",
       message_id: call.message_id,
-      reason: failure.message.error_message ?? "the model call failed",
+      reason: clip(failure.message.error_message ?? "the model call failed"),
     });
   }
   draft.isSettled = true;

@@ -1,6 +1,7 @@
 // function_execute and function_awaiting_approval: runs a batch in parallel, takes decisions, closes it in order (I5).
 import { type ApprovalBody, argumentsOf, type CallRecord, denialByUser } from "@flotilla/contracts";
 import { closeBatch, isPlainObject, settleCall } from "../domain/batch.ts";
+import { clip } from "../domain/clip.ts";
 import { callsWith, type Draft, isChanged, moveTo, turnOf } from "../domain/draft.ts";
 import {
   answered,
@@ -92,7 +93,7 @@ async function applyDecision(context: StepContext, draft: Draft, decision: Appro
   const call = turnOf(draft).calls.find((candidate) => candidate.id === decision.function_call_id);
   if (call?.status !== "awaiting") return;
   const args = argumentsOf(context.view, call.id);
-  const reason = decision.reason === null ? {} : { reason: decision.reason };
+  const reason = decision.reason === null ? {} : { reason: clip(decision.reason) };
   draft.events.push({
     type: "approval_decided",
     function_call_id: call.id,

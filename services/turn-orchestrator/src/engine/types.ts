@@ -33,8 +33,6 @@ export interface StepContext {
   readonly view: SessionView;
   readonly effects: Effects;
   readonly epoch: number;
-  /** Inputs that were read and are pending or being taken, by sequence. */
-  readonly inputs: ReadonlyMap<number, StoredInput>;
   /** Whether intents found open at the start are a former owner's. */
   isResumed(key: string): boolean;
   /** When the failed call `key` may be tried again; the first answer is kept. */
